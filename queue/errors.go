@@ -1,0 +1,30 @@
+package queue
+
+import "errors"
+
+// What an operation can be refused with. Engines wrap these with the act, the
+// argument and the bound; callers look with errors.Is. Each has its own exit
+// status on the command line.
+var (
+	// ErrInvalid: an argument is out of its bounds. Nothing changed.
+	ErrInvalid = errors.New("invalid")
+	// ErrConflict: the key is taken by another payload or limit, or the job's
+	// state refuses the event. Nothing changed.
+	ErrConflict = errors.New("conflict")
+	// ErrNotFound: no such job.
+	ErrNotFound = errors.New("not found")
+	// ErrLeaseLost: the token holds no live lease on the job. Nothing changed.
+	ErrLeaseLost = errors.New("lease lost")
+	// ErrNotOurs: the file is not a bailiff database, a newer one, or damaged.
+	// It was not touched.
+	ErrNotOurs = errors.New("not a database of ours")
+	// ErrBusy: somebody else held the database for too long. Nothing changed.
+	ErrBusy = errors.New("busy")
+	// ErrClosed: the queue is closed or closing. Nothing changed.
+	ErrClosed = errors.New("closed")
+	// ErrFull: the disk is full. Nothing changed.
+	ErrFull = errors.New("disk full")
+	// ErrUnknown: it may or may not have been recorded. Ask again with the same
+	// key or token: the answer will be the truth.
+	ErrUnknown = errors.New("outcome unknown")
+)
