@@ -1,0 +1,247 @@
+-- The first schema.
+--
+-- States, events and other words are small integers; the tables state_word,
+-- event_word and so on name them, for people and for the views. Times ending
+-- in _at are milliseconds of Unix time; _mono are nanoseconds of the machine's
+-- monotonic clock, meaningful only together with the boot they count from.
+--
+-- What waits for things to come. Written and not read yet: leases.guardian and
+-- start (early recovery), leases.claimed_at. Read and not written yet: the table
+-- effects (the journal), the table remembered (pruning), queue.fence_floor above 0
+-- (restore). Neither: jobs.concurrency_key (a limit on what runs at once), the
+-- index jobs_finished (pruning).
+
+CREATE TABLE state_word (
+    code INTEGER PRIMARY KEY,
+    word TEXT NOT NULL UNIQUE
+) STRICT;
+
+INSERT INTO state_word (code, word) VALUES
+    (1, 'scheduled'), (2, 'ready'), (3, 'leased'), (4, 'done'),
+    (5, 'dead'), (6, 'quarantined'), (7, 'cancelled');
+
+CREATE TABLE event_word (
+    code INTEGER PRIMARY KEY,
+    word TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- A note is an entry of the history that moves nothing.
+INSERT INTO event_word (code, word) VALUES
+    (1, 'enqueue'), (2, 'promote'), (3, 'claim'), (4, 'done'), (5, 'retry'),
+    (6, 'dead'), (7, 'uncertain'), (8, 'quarantine'), (9, 'snooze'),
+    (10, 'expire'), (11, 'cancel'), (12, 'close'), (13, 'requeue'),
+    (14, 'restore'), (15, 'note');
+
+CREATE TABLE uncertain_word (
+    code INTEGER PRIMARY KEY,
+    word TEXT NOT NULL UNIQUE
+) STRICT;
+
+INSERT INTO uncertain_word (code, word) VALUES
+    (1, 'ask'), (2, 'repeatable'), (3, 'journal'), (4, 'retry');
+
+CREATE TABLE effect_word (
+    code INTEGER PRIMARY KEY,
+    word TEXT NOT NULL UNIQUE
+) STRICT;
+
+INSERT INTO effect_word (code, word) VALUES
+    (1, 'begun'), (2, 'receipted'), (3, 'voided');
+
+-- One row: which queue this is. A restored copy keeps uid and raises
+-- fence_floor, from which the fences of new jobs start.
+CREATE TABLE queue (
+    one         INTEGER PRIMARY KEY CHECK (one = 1),
+    uid         BLOB    NOT NULL CHECK (length(uid) = 16),
+    fence_floor INTEGER NOT NULL CHECK (fence_floor BETWEEN 0 AND 9007199254740991),
+    created_at  INTEGER NOT NULL
+) STRICT;
+
+-- The newest commit of each writer, by a slot that the writer draws at random.
+-- After a COMMIT that failed, the nonce tells whether it stands all the same.
+CREATE TABLE commit_mark (
+    slot  INTEGER PRIMARY KEY CHECK (slot BETWEEN 0 AND 255),
+    nonce INTEGER NOT NULL
+) STRICT;
+
+-- Names that many rows share.
+CREATE TABLE kinds (
+    id     INTEGER PRIMARY KEY,
+    name   TEXT    NOT NULL UNIQUE,
+    paused INTEGER NOT NULL DEFAULT 0 CHECK (paused IN (0, 1))
+) STRICT;
+
+CREATE TABLE workers (
+    id   INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- Boots under which something counts or lately did; others are forgotten, and
+-- their ids are never used again.
+CREATE TABLE boots (
+    id   INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- What a claim and a settle touch. What only the handler reads is in job_data.
+CREATE TABLE jobs (
+    id               INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id < 9007199254740992),
+    kind_id          INTEGER NOT NULL REFERENCES kinds (id),
+    key              TEXT    NOT NULL,
+    state            INTEGER NOT NULL CHECK (state BETWEEN 1 AND 7),
+    priority         INTEGER NOT NULL CHECK (priority BETWEEN -100 AND 100),
+    due_at           INTEGER NOT NULL,
+    -- A delay counted on the monotonic clock of a boot beside due_at; whichever
+    -- comes first makes the job due, so that a wall clock set back delays nothing.
+    -- Not a reference: what is left of it in a job that does not wait outlives the
+    -- boot.
+    due_boot         INTEGER,
+    due_mono         INTEGER,
+    attempt          INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),
+    named_limit      INTEGER NOT NULL DEFAULT 0 CHECK (named_limit >= 0),  -- 0: the enqueuer named none
+    last_limit       INTEGER NOT NULL DEFAULT 0 CHECK (last_limit >= 0),   -- of the last lease; 0: none yet
+    fence            INTEGER NOT NULL CHECK (fence BETWEEN 0 AND 9007199254740991),
+    marked           INTEGER NOT NULL DEFAULT 0 CHECK (marked IN (0, 1)),
+    effects_possible INTEGER NOT NULL DEFAULT 0 CHECK (effects_possible IN (0, 1)),
+    needs_review     INTEGER NOT NULL DEFAULT 0 CHECK (needs_review IN (0, 1)),
+    created_at       INTEGER NOT NULL,
+    updated_at       INTEGER NOT NULL,
+    finished_at      INTEGER,
+    concurrency_key  TEXT,
+    last_error       TEXT,
+    -- Digests of the token that settled last and of what it said: the same
+    -- again is a replay. Any later transition but a promotion clears them.
+    settled_token    BLOB CHECK (length(settled_token) = 32),
+    settled_outcome  BLOB CHECK (length(settled_outcome) = 32),
+    UNIQUE (kind_id, key),
+    CHECK ((due_boot IS NULL) = (due_mono IS NULL)),
+    CHECK ((settled_token IS NULL) = (settled_outcome IS NULL)),
+    CHECK ((finished_at IS NOT NULL) = (state IN (4, 5, 7))),
+    CHECK (marked = 0 OR state NOT IN (1, 2))
+) STRICT;
+
+-- A rowid ends every index, so equal jobs come out lowest id first. Each index
+-- holds only the jobs it is for: a claim does not feel the others.
+CREATE INDEX jobs_ready     ON jobs (kind_id, priority DESC, due_at)  WHERE state = 2;
+CREATE INDEX jobs_scheduled ON jobs (kind_id, due_at)                 WHERE state = 1;
+CREATE INDEX jobs_delayed   ON jobs (kind_id, due_boot, due_mono, due_at) WHERE state = 1 AND due_mono IS NOT NULL;
+CREATE INDEX jobs_attention ON jobs (state)                           WHERE state IN (5, 6);
+CREATE INDEX jobs_finished  ON jobs (state, finished_at)              WHERE state IN (4, 5, 7);
+
+CREATE TABLE job_data (
+    job_id  INTEGER PRIMARY KEY REFERENCES jobs (id),
+    -- First, to be read without the pages that a large payload takes.
+    digest  BLOB NOT NULL CHECK (length(digest) = 32),  -- of the payload in canonical form
+    payload TEXT NOT NULL,  -- as it was enqueued
+    meta    TEXT,
+    result  TEXT
+) STRICT;
+
+-- One row for each leased job and no other. A renewal touches nothing else.
+CREATE TABLE leases (
+    job_id        INTEGER PRIMARY KEY REFERENCES jobs (id),
+    fence         INTEGER NOT NULL,
+    token         BLOB    NOT NULL CHECK (length(token) = 32),  -- its digest
+    worker_id     INTEGER NOT NULL REFERENCES workers (id),
+    boot_id       INTEGER NOT NULL REFERENCES boots (id),
+    length        INTEGER NOT NULL,  -- nanoseconds
+    deadline_mono INTEGER NOT NULL,  -- the token is refused from here on
+    expires_mono  INTEGER NOT NULL,  -- others may expire the lease from here on
+    uncertain     INTEGER NOT NULL CHECK (uncertain BETWEEN 1 AND 4),
+    attempt_limit INTEGER NOT NULL CHECK (attempt_limit >= 1),
+    handler       BLOB,              -- digest of the handler's file
+    guardian      TEXT,              -- whose children work under it; NULL: claimed by hand
+    start         INTEGER,
+    claimed_at    INTEGER NOT NULL
+) STRICT;
+
+-- The next to be expired of each boot, and which boots there are.
+CREATE INDEX leases_expiry ON leases (boot_id, expires_mono);
+
+-- How many jobs stand where; written with each commit.
+CREATE TABLE counts (
+    kind_id INTEGER NOT NULL REFERENCES kinds (id),
+    state   INTEGER NOT NULL CHECK (state BETWEEN 1 AND 7),
+    n       INTEGER NOT NULL CHECK (n >= 0),
+    PRIMARY KEY (kind_id, state)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE history (
+    job_id     INTEGER NOT NULL REFERENCES jobs (id),
+    seq        INTEGER NOT NULL,
+    at         INTEGER NOT NULL,
+    event      INTEGER NOT NULL CHECK (event BETWEEN 1 AND 15),
+    from_state INTEGER CHECK (from_state BETWEEN 1 AND 7),
+    to_state   INTEGER NOT NULL CHECK (to_state BETWEEN 1 AND 7),
+    attempt    INTEGER NOT NULL,
+    fence      INTEGER NOT NULL,
+    worker_id  INTEGER REFERENCES workers (id),
+    handler    BLOB,
+    detail     TEXT,
+    -- A claim and the snooze that ended it, equal to the pair before, are
+    -- counted there and add no rows.
+    count      INTEGER NOT NULL DEFAULT 1 CHECK (count >= 1),
+    last_at    INTEGER NOT NULL,
+    last_fence INTEGER NOT NULL,
+    PRIMARY KEY (job_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- Each begin of something outside is a row of its own.
+CREATE TABLE effects (
+    job_id     INTEGER NOT NULL REFERENCES jobs (id),
+    seq        INTEGER NOT NULL,
+    name       TEXT    NOT NULL,
+    state      INTEGER NOT NULL CHECK (state BETWEEN 1 AND 3),
+    fence      INTEGER NOT NULL,  -- the run that began it
+    repeatable INTEGER NOT NULL CHECK (repeatable IN (0, 1)),
+    voids      INTEGER NOT NULL,  -- how often the effect was voided before: part of its key
+    proof      BLOB,              -- digest of the run's token and secret: good for its receipt
+    begun_at   INTEGER NOT NULL,
+    settled_at INTEGER,
+    receipt    TEXT,
+    note       TEXT,
+    PRIMARY KEY (job_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- Keys of jobs that were pruned: the same key again is still a replay.
+CREATE TABLE remembered (
+    kind_id     INTEGER NOT NULL REFERENCES kinds (id),
+    key         TEXT    NOT NULL,
+    job_id      INTEGER NOT NULL,
+    digest      BLOB    NOT NULL,
+    named_limit INTEGER NOT NULL,
+    state       INTEGER NOT NULL CHECK (state BETWEEN 1 AND 7),
+    finished_at INTEGER NOT NULL,
+    PRIMARY KEY (kind_id, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW job_view AS
+SELECT j.id, k.name AS kind, j.key, s.word AS state, j.priority, j.attempt,
+       coalesce(nullif(j.named_limit, 0), nullif(j.last_limit, 0), 5) AS max_attempts,
+       j.fence,
+       strftime('%Y-%m-%dT%H:%M:%fZ', j.due_at / 1000.0, 'unixepoch')      AS available_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', j.created_at / 1000.0, 'unixepoch')  AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', j.updated_at / 1000.0, 'unixepoch')  AS updated_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', j.finished_at / 1000.0, 'unixepoch') AS finished_at,
+       w.name AS worker, j.marked AS cancel_requested,
+       j.effects_possible AS external_effects_possible, j.last_error,
+       d.payload, d.meta, d.result
+FROM jobs j
+JOIN kinds k ON k.id = j.kind_id
+JOIN state_word s ON s.code = j.state
+LEFT JOIN job_data d ON d.job_id = j.id
+LEFT JOIN leases l ON l.job_id = j.id
+LEFT JOIN workers w ON w.id = l.worker_id;
+
+CREATE VIEW history_view AS
+SELECT h.job_id, h.seq,
+       strftime('%Y-%m-%dT%H:%M:%fZ', h.at / 1000.0, 'unixepoch') AS at,
+       e.word AS event, f.word AS from_state, t.word AS to_state,
+       h.attempt, h.fence, w.name AS worker, h.detail, h.count,
+       strftime('%Y-%m-%dT%H:%M:%fZ', h.last_at / 1000.0, 'unixepoch') AS last_at,
+       h.last_fence
+FROM history h
+JOIN event_word e ON e.code = h.event
+LEFT JOIN state_word f ON f.code = h.from_state
+JOIN state_word t ON t.code = h.to_state
+LEFT JOIN workers w ON w.id = h.worker_id;

@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/b1213022/bailiff/queue"
+	"github.com/b1213022/bailiff/queue/clock"
+)
+
+// Options is what code passes to Create and Open. The zero value works.
+type Options struct {
+	Clock  queue.Clock    // nil: the machine's
+	Logger hclog.Logger   // nil: none
+	Random func() float64 // a number in [0, 1), for the jitter of retries; nil: math/rand. Called by one goroutine at a time
+}
+
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = clock.System()
+	}
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	return o
+}
+
+// Queue is an open database. All methods may be called by several goroutines.
+// After Close, and after a disk that did not confirm a write, every method
+// answers queue.ErrClosed.
+type Queue struct {
+	path       string
+	release    func() // once every connection is closed
+	uid        [16]byte
+	fenceFloor int64 // from which the fences of new jobs start
+	clock      queue.Clock
+	boot       string
+	writer     *writer
+	pool       *pool
+	random     func() float64
+	logger     hclog.Logger
+	sightings  sightings // of the leases of other boots
+
+	closing chan struct{} // closed when the queue is no longer to be used
+	close   func() error
+
+	mu       sync.Mutex     // held to close closing, and to add a watcher while it is open
+	watchers sync.WaitGroup // of Changes
+}
+
+// Path is the database's absolute path, symbolic links resolved.
+func (q *Queue) Path() string { return q.path }
+
+// Close answers what waits already, refuses what comes later and closes the
+// file. It waits for reads under way and at most a few seconds for a database
+// that others hold. Calling it again answers the same.
+func (q *Queue) Close() error { return q.close() }
+
+// refuse makes every method answer queue.ErrClosed from here on.
+func (q *Queue) refuse() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.closed() {
+		close(q.closing)
+	}
+}
+
+func (q *Queue) closed() bool {
+	select {
+	case <-q.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+func (q *Queue) shut() error {
+	q.refuse()
+	q.watchers.Wait()
+	err := errors.Join(q.writer.stop(), q.pool.close())
+	q.release()
+	if err != nil {
+		return fmt.Errorf("close %s: %w", q.path, err)
+	}
+	return nil
+}
+
+// write hands one request to the writer and waits for its answer; act names it
+// in errors. run may be called more than once, each time on a database in which
+// its earlier calls left nothing, so it must not add to what it found before.
+func (q *Queue) write(ctx context.Context, act string, r *request) error {
+	if err := q.writer.submit(ctx, r); err != nil {
+		return fmt.Errorf("%s: %w", act, err)
+	}
+	return nil
+}
+
+// read runs f on a snapshot of the database; act names it in errors.
+func (q *Queue) read(ctx context.Context, act string, f func(*snapshot) error) error {
+	return q.readOn(ctx, act, anyReader, f)
+}
+
+// readFirst is read that may use the connection kept for what others wait for.
+func (q *Queue) readFirst(ctx context.Context, act string, f func(*snapshot) error) error {
+	return q.readOn(ctx, act, keptReader, f)
+}
+
+func (q *Queue) readOn(ctx context.Context, act string, r reader, f func(*snapshot) error) error {
+	c, err := q.pool.take(ctx, q.closing, r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", act, err)
+	}
+	err = q.snapshot(ctx, c.conn, f)
+	q.pool.give(c)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())):
+		// An interrupted statement knows no more than that; the caller's own word
+		// tells why.
+		err = context.Cause(ctx)
+	}
+	return fmt.Errorf("%s: %w", act, err)
+}
