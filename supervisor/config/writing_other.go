@@ -1,0 +1,6 @@
+//go:build !linux
+
+package config
+
+// openForWriting cannot be found out here.
+func openForWriting(string) bool { return false }
