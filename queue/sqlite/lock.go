@@ -9,7 +9,7 @@ import (
 
 const (
 	// lockWait is how long a caller waits for a database that another process
-	// holds, before it is told queue.ErrBusy.
+	// holds, before it is told queue.ErrBusy, unless Options say otherwise.
 	lockWait = 5 * time.Second
 	// lockStep is how often the lock is tried. SQLite's own waiting backs off to
 	// 100 ms between tries and loses to a process that writes in a loop.

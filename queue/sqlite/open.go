@@ -39,7 +39,7 @@ func open(ctx context.Context, path string, opt Options) (*Queue, error) {
 		return nil, err
 	}
 	q := &Queue{
-		path: path, release: release, clock: opt.Clock, boot: opt.Clock.Boot(), random: opt.Random, logger: opt.Logger,
+		path: path, release: release, clock: opt.Clock, boot: opt.Clock.Boot(), random: opt.Random, lockWait: opt.LockWait, logger: opt.Logger,
 		pool: newPool(path), closing: make(chan struct{}),
 	}
 	if q.boot == "" {

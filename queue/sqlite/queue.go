@@ -1,11 +1,13 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -18,6 +20,10 @@ type Options struct {
 	Clock  queue.Clock    // nil: the machine's
 	Logger hclog.Logger   // nil: none
 	Random func() float64 // a number in [0, 1), for the jitter of retries; nil: math/rand. Called by one goroutine at a time
+
+	// LockWait is how long a write waits for a database that other processes
+	// hold before it answers queue.ErrBusy; 0: 5 s.
+	LockWait time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -30,6 +36,7 @@ func (o Options) withDefaults() Options {
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
+	o.LockWait = cmp.Or(o.LockWait, lockWait)
 	return o
 }
 
@@ -46,6 +53,7 @@ type Queue struct {
 	writer     *writer
 	pool       *pool
 	random     func() float64
+	lockWait   time.Duration
 	logger     hclog.Logger
 	sightings  sightings // of the leases of other boots
 

@@ -88,7 +88,7 @@ func (w *writer) submit(ctx context.Context, r *request) error {
 
 func (w *writer) enqueue(ctx context.Context, r *request) error {
 	r.ctx, r.answer = ctx, make(chan error, 1)
-	r.deadline = time.Now().Add(lockWait)
+	r.deadline = time.Now().Add(w.q.lockWait)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed != nil {
@@ -220,7 +220,7 @@ func (w *writer) serve() {
 // be run in a transaction of its own. Their callers have waited for the lock once;
 // from now on they wait once more, together.
 func (w *writer) apart(batch []*request) {
-	deadline := time.Now().Add(lockWait)
+	deadline := time.Now().Add(w.q.lockWait)
 	var first, rest []*request
 	for _, r := range batch {
 		r.solo, r.deadline = true, deadline
@@ -312,7 +312,7 @@ func (w *writer) finish(r *request, err error) {
 		return
 	}
 	tidy.ctx, tidy.answer = context.Background(), make(chan error, 1)
-	tidy.deadline = time.Now().Add(lockWait)
+	tidy.deadline = time.Now().Add(w.q.lockWait)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.rest = append(w.rest, tidy) // also while closing: it is part of what was accepted
@@ -342,7 +342,7 @@ func (w *writer) postpone(r *request, err error) {
 func (w *writer) recall() {
 	for _, r := range w.later {
 		r.stage.Store(waiting)
-		r.solo, r.deadline = false, time.Now().Add(lockWait)
+		r.solo, r.deadline = false, time.Now().Add(w.q.lockWait)
 	}
 	w.rest = append(w.rest, w.later...)
 	w.later = nil
