@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/b1213022/bailiff/queue"
+	"github.com/b1213022/bailiff/queue/sqlite"
+	"github.com/b1213022/bailiff/supervisor/config"
+)
+
+// app is what every command shares: its streams, the global flags, and which
+// configuration and database were found for it.
+type app struct {
+	signals *signals
+	in      input
+	out     io.Writer
+	errOut  io.Writer
+
+	log *patientWriter // errOut, while a service runs and after it; else nil
+
+	configFlag string
+	dbFlag     string
+	json       bool
+	verbose    bool
+	words      []string // the command line as it was typed
+
+	// Filled in as they are found; a failure names them.
+	configPath string
+	config     *config.Config
+	dbPath     string
+	dbFrom     string // who named it, in words
+}
+
+// findConfig answers which configuration to use.
+func (a *app) findConfig() (string, error) {
+	if a.configPath != "" {
+		return a.configPath, nil
+	}
+	path, err := config.Find(a.configFlag)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = advise(usage("%s", sentences(err)[0]), "bailiff init makes one; --db names a database without a configuration")
+		}
+		return "", err
+	}
+	if a.configPath, err = filepath.Abs(path); err != nil {
+		return "", fmt.Errorf("find configuration: %w", err)
+	}
+	return a.configPath, nil
+}
+
+// loadConfig finds and loads the configuration, once.
+func (a *app) loadConfig() (*config.Config, error) {
+	if a.config != nil {
+		return a.config, nil
+	}
+	path, err := a.findConfig()
+	if err != nil {
+		return nil, err
+	}
+	a.config, err = config.Load(path)
+	return a.config, err
+}
+
+// mayConfig is the configuration where there is a good one, else nil: for
+// hints that nothing depends on.
+func (a *app) mayConfig() *config.Config {
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return nil
+	}
+	return cfg
+}
+
+// locate answers which database to use: --db, BAILIFF_DB, or the
+// configuration's. While that has errors, what a service still runs with
+// stands: the queue must be in reach just then.
+func (a *app) locate() (string, error) {
+	named, from := a.dbFlag, "--db"
+	if named == "" {
+		named, from = os.Getenv("BAILIFF_DB"), "$BAILIFF_DB"
+	}
+	if named == "" {
+		cfg, err := a.loadConfig()
+		switch {
+		case err == nil:
+			named, from = cfg.Database, "the configuration"
+		case errors.As(err, new(*config.Error)):
+			s, _ := a.service()
+			if s == nil || s.Database == "" {
+				return "", err
+			}
+			a.note("the configuration has errors (bailiff check shows them); the service that runs (pid %d) goes on without the change", s.PID)
+			named, from = s.Database, "the running service"
+		default:
+			return "", err
+		}
+	}
+	path, err := filepath.Abs(named)
+	if err != nil {
+		return "", fmt.Errorf("find database: %w", err)
+	}
+	a.dbPath, a.dbFrom = path, from
+	return path, nil
+}
+
+// open opens the database that locate answers. A write waits for other processes
+// for that long at most.
+func (a *app) open(ctx context.Context, logger hclog.Logger, wait time.Duration) (*sqlite.Queue, error) {
+	path, err := a.locate()
+	if err != nil {
+		return nil, err
+	}
+	q, err := sqlite.Open(ctx, path, sqlite.Options{Logger: logger, LockWait: wait})
+	if errors.Is(err, queue.ErrNotFound) {
+		return nil, advise(err, "bailiff init makes it, and so does bailiff run --init. If it was moved, move it back or name it with --db")
+	}
+	return q, err
+}
+
+// commandPatience is how long a command waits for a busy database: longer than
+// the service, which has leases to look after and will be asked again.
+const commandPatience = 30 * time.Second
+
+// withQueue opens the database for one command and closes it afterwards.
+func (a *app) withQueue(ctx context.Context, do func(q *sqlite.Queue) error) error {
+	q, err := a.open(ctx, a.quietLogger(), commandPatience)
+	if err != nil {
+		return err
+	}
+	err = do(q)
+	if closing := q.Close(); err == nil && closing != nil {
+		err = fmt.Errorf("close database: %w", closing)
+	}
+	return err
+}
+
+// quietLogger is the log of commands other than run: warnings only.
+func (a *app) quietLogger() hclog.Logger {
+	level := hclog.Warn
+	if a.verbose {
+		level = hclog.Debug
+	}
+	return hclog.New(&hclog.LoggerOptions{Name: "bailiff", Level: level, Output: a.errOut})
+}
+
+// lookAround finds, for a command that failed before, which configuration and
+// database it would have used.
+func (a *app) lookAround() {
+	cfg := a.mayConfig()
+	if a.dbPath == "" && (a.dbFlag != "" || os.Getenv("BAILIFF_DB") != "" || cfg != nil) {
+		_, _ = a.locate()
+	}
+}
+
+// which says the configuration and database in use, as far as they are known.
+func (a *app) which() []string {
+	var lines []string
+	if a.configPath != "" {
+		lines = append(lines, "configuration: "+escape(a.configPath))
+	}
+	if a.dbPath != "" {
+		lines = append(lines, fmt.Sprintf("database: %s (from %s)", escape(a.dbPath), a.dbFrom))
+	}
+	return lines
+}
+
+// now is the wall clock, for what people are told.
+func now() time.Time { return time.Now() }

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+
+	"github.com/b1213022/bailiff/queue"
+	"github.com/b1213022/bailiff/queue/sqlite"
+)
+
+// eachRef does one act to every job named, one after the other, and answers
+// with the first error after all of them were tried.
+func (a *app) eachRef(ctx context.Context, args []string, act func(*sqlite.Queue, queue.Ref) (queue.Job, error), tell func(*queue.Job)) error {
+	refs := make([]queue.Ref, len(args))
+	for i, arg := range args {
+		var err error
+		if refs[i], err = queue.ParseRef(arg); err != nil {
+			return err
+		}
+	}
+	return a.withQueue(ctx, func(q *sqlite.Queue) error {
+		var first error
+		for _, ref := range refs {
+			job, err := act(q, ref)
+			switch {
+			case err != nil && first == nil:
+				first = err
+			case err != nil:
+				a.tellError("", err)
+			case a.json:
+				if err := a.printJSON(newJobJSON(&job)); err != nil {
+					return err
+				}
+			default:
+				tell(&job)
+			}
+		}
+		return first
+	})
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/b1213022/bailiff/supervisor/config"
+)
+
+// gate is a terminal that was stopped: a write to it waits until it is opened.
+type gate struct {
+	open chan struct{}
+	bytes.Buffer
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	<-g.open
+	return g.Buffer.Write(p)
+}
+
+// TestLogNobodyReads: who writes is never held up, what has room comes in
+// order, and in the place of the rest stands how much it was.
+func TestLogNobodyReads(t *testing.T) {
+	t.Parallel()
+	g := &gate{open: make(chan struct{})}
+	w := newPatientWriter(g, droppedLine(config.Log{Level: "info", Format: "json"}))
+	const length, writes = 1 << 10, 1500
+	for i := range writes {
+		fmt.Fprintf(w, "%-*d\n", length-1, i)
+	}
+	close(g.open)
+	w.end()
+	lines := strings.Split(strings.TrimSuffix(g.String(), "\n"), "\n")
+	last := lines[len(lines)-1]
+	kept := len(lines) - 1
+	for i, line := range lines[:kept] {
+		if strings.TrimSpace(line) != fmt.Sprint(i) {
+			t.Fatalf("line %d is %.20q", i, line)
+		}
+	}
+	// One more than has room may have been taken to be written.
+	if room := maxUnread / length; kept < room || kept > room+1 {
+		t.Errorf("%d lines were kept, want %d or one more", kept, room)
+	}
+	if want := fmt.Sprintf(`"lines":%d`, writes-kept); !strings.Contains(last, want) || !strings.Contains(last, "dropped") {
+		t.Errorf("the last line is %s; want it to tell of %s dropped", last, want)
+	}
+}
+
+// TestServiceWhoseLogIsStuck: a terminal in Ctrl-S keeps neither a timeout from
+// killing, nor a run from being recorded, nor the service from ending.
+func TestServiceWhoseLogIsStuck(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "handler \"stuck\" {\n  command = [\"sleep\", \"600\"]\n  timeout = \"200ms\"\n  grace = \"0s\"\n}\n")
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	defer writer.Close()
+	fill(t, writer)
+	s.run(0, "enqueue", "stuck", "1")
+	cmd := s.command("run")
+	cmd.Stderr = writer
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	s.await("the timeout", func() bool {
+		return strings.Contains(s.run(0, "get", "--json", "stuck/1"), `"state":"quarantined"`)
+	}, func() string { return s.run(0, "get", "stuck/1") })
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the service ended with %v, want 0: everything is recorded", err)
+	}
+}
+
+// fill leaves no room in a pipe.
+func fill(t *testing.T, pipe *os.File) {
+	t.Helper()
+	conn, err := pipe.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunk := make([]byte, 4096)
+	err = conn.Write(func(fd uintptr) bool {
+		for {
+			if _, err := syscall.Write(int(fd), chunk); err != nil {
+				return true
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

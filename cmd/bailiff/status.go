@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/b1213022/bailiff/queue"
+	"github.com/b1213022/bailiff/queue/sqlite"
+	"github.com/b1213022/bailiff/supervisor"
+	"github.com/b1213022/bailiff/supervisor/config"
+)
+
+func newStatusCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "show what runs and what waits for whom",
+		Long: `Shows the service (its handlers, what they work on, which of them does not start
+and why) and the queue: what waits for a handler, and what waits for you. Works
+without a running service too.`,
+		Example: `  bailiff status
+  bailiff status --json`,
+		Args: words(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.status(cmd.Context())
+		},
+	}
+}
+
+// statusJSON answers status --json. Service is null where none runs, or none can
+// be seen.
+type statusJSON struct {
+	Service  *supervisor.Status `json:"service"`
+	Database string             `json:"database"`
+	Queue    metricsJSON        `json:"queue"`
+}
+
+func (a *app) status(ctx context.Context) error {
+	service, unseen := a.service()
+	told := a.json
+	err := a.withQueue(ctx, func(q *sqlite.Queue) error {
+		m, err := q.Metrics(ctx)
+		if err != nil {
+			return err
+		}
+		others, err := leasedJobs(ctx, q)
+		if err != nil {
+			return err
+		}
+		if service != nil && service.Database == inJSON(q.Path()) {
+			others = correctRuns(service, others)
+		}
+		a.noteOtherDatabase(service, q, "shows")
+		if a.json {
+			if unseen != nil {
+				a.note("whether a service runs here cannot be told: %s", escapeLines(unseen.Error()))
+			}
+			return a.printJSON(statusJSON{service, q.Path(), newMetricsJSON(m)})
+		}
+		told = true
+		if err := a.showService(service, unseen); err != nil {
+			return err
+		}
+		a.tellOthers(others)
+		a.say("%s: %d ready, %d scheduled, %d leased, %d done, %d cancelled", escape(q.Path()), m.Ready, m.Scheduled, m.Leased, m.Done, m.Cancelled)
+		if service != nil && service.Stage != stageStarting {
+			a.tellTrouble(*service, m)
+		} else if cfg := a.mayConfig(); cfg != nil {
+			a.tellUnhandled(unhandledKinds(cfg.Handlers, m, cfg.Warnings))
+		}
+		a.tellDesk(m)
+		return nil
+	})
+	if !told { // the queue is out of reach: what the service says of itself is something
+		err = errors.Join(err, a.showService(service, unseen))
+	}
+	return err
+}
+
+// service is the service that runs with the configuration found; nil if none
+// does. The error is that nobody can tell.
+func (a *app) service() (*supervisor.Status, error) {
+	cfg, err := a.loadConfig()
+	if err == nil {
+		return serviceIn(cfg.StateDir)
+	}
+	var broken *config.Error
+	if !errors.As(err, &broken) {
+		return nil, err
+	}
+	s, err := serviceIn(broken.StateDir)
+	if s == nil && err == nil && broken.StateDirGuessed {
+		err = errors.New("the configuration has errors, and which state_dir it means cannot be read")
+	}
+	return s, err
+}
+
+// noteOtherDatabase tells of a service here that serves another queue than the
+// one that a command is about.
+func (a *app) noteOtherDatabase(s *supervisor.Status, q *sqlite.Queue, does string) {
+	if s != nil && s.Database != "" && s.Database != inJSON(q.Path()) {
+		a.note("note: the service that runs here (pid %d) uses %s; this %s %s", s.PID, escape(s.Database), does, escape(q.Path()))
+	}
+}
+
+// showService shows a service and what it works on; unseen is why nobody can
+// tell whether one runs.
+func (a *app) showService(s *supervisor.Status, unseen error) error {
+	switch {
+	case unseen != nil:
+		a.say("whether a service runs here cannot be told: %s", escapeLines(unseen.Error()))
+		return nil
+	case s == nil:
+		a.say("no service runs here; bailiff run starts it")
+		return nil
+	}
+	a.say("service: %s, pid %d, since %s", s.Stage, s.PID, when(now(), s.StartedAt))
+	if s.Config != inJSON(a.configPath) {
+		a.say("note: it runs with another configuration, %s", escape(s.Config))
+	}
+	if s.ReloadError != "" {
+		a.say("the configuration was changed, and is not in use: the service still uses the one of %s", when(now(), s.LoadedAt))
+		a.say("  %s", escapeLines(s.ReloadError))
+	}
+	if s.QueueError != "" {
+		a.say("the database answered: %s", escape(s.QueueError))
+	}
+	if s.Stage == stageStarting {
+		return nil
+	}
+	rows := make([][]string, len(s.Handlers))
+	for i, h := range s.Handlers {
+		state := "ok"
+		switch {
+		case h.Failing != "":
+			state = "does not start"
+		case h.Warning != "":
+			state = brief(h.Warning, 80)
+		}
+		rows[i] = []string{
+			h.Kind, h.Protocol, fmt.Sprintf("%d/%d", h.Running, h.Slots),
+			strconv.FormatInt(h.Waiting, 10), state,
+		}
+	}
+	if err := a.table("HANDLER PROTOCOL RUNNING WAITING STATE", rows); err != nil {
+		return err
+	}
+	for _, r := range s.Running {
+		a.say("%s", runLine(r))
+	}
+	return nil
+}
+
+// tellTrouble says which handlers do not start, and which jobs nobody handles.
+func (a *app) tellTrouble(s supervisor.Status, m queue.Metrics) {
+	handled := make(map[string]bool, len(s.Handlers))
+	for _, h := range s.Handlers {
+		handled[h.Kind] = true
+		if h.Failing == "" {
+			continue
+		}
+		next := ""
+		if h.NextTry.After(now()) {
+			next = ", next " + relative(now(), h.NextTry)
+		}
+		a.say("%s does not start (tried %s%s): %s", h.Kind, times(h.Tries), next, escape(h.Failing))
+		a.say("  no job used an attempt; %s", waiting(h.Waiting))
+	}
+	var warnings []config.Diagnostic
+	if cfg := a.mayConfig(); cfg != nil {
+		warnings = cfg.Warnings
+	}
+	a.tellUnhandled(unhandledKinds(handled, m, warnings))
+}
+
+func (a *app) tellUnhandled(sentences []string) {
+	for _, s := range sentences {
+		a.say("%s", s)
+	}
+}
+
+// tellDesk says what waits for a person.
+func (a *app) tellDesk(m queue.Metrics) {
+	if m.Quarantined+m.Dead > 0 {
+		a.say("for you: %d quarantined, %d dead · bailiff dead", m.Quarantined, m.Dead)
+	}
+}
