@@ -113,14 +113,15 @@ func (a *app) locate() (string, error) {
 	return path, nil
 }
 
-// open opens the database that locate answers. A write waits for other processes
-// for that long at most.
+// open opens the database that locate answers. With wait, a write takes turns with
+// those of other commands, and waits for that long at most; 0 is for the service,
+// which goes first.
 func (a *app) open(ctx context.Context, logger hclog.Logger, wait time.Duration) (*sqlite.Queue, error) {
 	path, err := a.locate()
 	if err != nil {
 		return nil, err
 	}
-	q, err := sqlite.Open(ctx, path, sqlite.Options{Logger: logger, LockWait: wait})
+	q, err := sqlite.Open(ctx, path, sqlite.Options{Logger: logger, LockWait: wait, TakeTurns: wait > 0})
 	if errors.Is(err, queue.ErrNotFound) {
 		return nil, advise(err, "bailiff init makes it, and so does bailiff run --init. If it was moved, move it back or name it with --db")
 	}

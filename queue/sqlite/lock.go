@@ -55,8 +55,8 @@ func (w *writer) lock(goOn func(error) bool) bool {
 		}
 		w.turns.others = time.Now()
 		wait := lockStep
-		if !w.urgent() {
-			wait = stepAfter(w.turns.others.Sub(began))
+		if w.turn.taken() {
+			wait = stepAfter(w.turns.others.Sub(began), w.q.lockWait)
 		}
 		<-time.After(wait)
 	}
@@ -73,18 +73,18 @@ func pauseAfter(held time.Duration, renewals bool) time.Duration {
 	return min(held/10, courtesy)
 }
 
-// stepAfter is the pause after a try, by how long the lock was waited for. The
-// first tries come close together, since most transactions are short. A crowd
-// that goes on like that has no processor left for the one that holds the lock;
-// so who has come lately asks less often than who has waited for long, and those
-// get it first, more or less.
-func stepAfter(waited time.Duration) time.Duration {
+// stepAfter is the pause of a command after a try, by how long it waited for the
+// lock; a service asks each lockStep. The first tries come close together, since
+// most transactions are short. A crowd that goes on like that has no processor left
+// for the one that holds the lock; so who has come lately, by the measure of what it
+// is willing to wait, asks less often than who will soon give up.
+func stepAfter(waited, atMost time.Duration) time.Duration {
 	switch {
 	case waited < 20*lockStep:
 		return lockStep
-	case waited < lockWait/4:
+	case waited < atMost/4:
 		return 6*lockStep + rand.N(8*lockStep)
-	case waited < lockWait/2:
+	case waited < atMost/2:
 		return 2*lockStep + rand.N(3*lockStep)
 	}
 	return lockStep

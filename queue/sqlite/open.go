@@ -54,7 +54,11 @@ func open(ctx context.Context, path string, opt Options) (*Queue, error) {
 		return nil, err
 	}
 	q.close = sync.OnceValue(q.shut)
-	q.writer = newWriter(q, c)
+	var turn turnstile
+	if opt.TakeTurns {
+		turn = openTurnstile(path)
+	}
+	q.writer = newWriter(q, c, turn)
 	return q, nil
 }
 

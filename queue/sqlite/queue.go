@@ -24,6 +24,9 @@ type Options struct {
 	// LockWait is how long a write waits for a database that other processes
 	// hold before it answers queue.ErrBusy; 0: 5 s.
 	LockWait time.Duration
+	// TakeTurns lets the writes of such queues, in all processes, come one after
+	// the other. For commands, of which many may run at once beside a service.
+	TakeTurns bool
 }
 
 func (o Options) withDefaults() Options {

@@ -36,6 +36,7 @@ type writer struct {
 	c    *conn
 	slot int64 // of commit_mark
 
+	turn   turnstile
 	turns  turns
 	names  *names
 	wal    wal
@@ -58,9 +59,9 @@ type writer struct {
 // tidyPause is how long a request that tidies up waits after an error.
 const tidyPause = 250 * time.Millisecond
 
-func newWriter(q *Queue, c *conn) *writer {
+func newWriter(q *Queue, c *conn, turn turnstile) *writer {
 	w := &writer{
-		q: q, c: c, slot: rand.Int64N(256), names: newNames(),
+		q: q, c: c, turn: turn, slot: rand.Int64N(256), names: newNames(),
 		commit: func(c *conn) error { return c.script(`COMMIT`) },
 		wal:    wal{bound: walBound, due: walCopy},
 		wake:   make(chan struct{}, 1),
@@ -120,6 +121,7 @@ func (w *writer) stop() error {
 	w.mu.Unlock()
 	w.nudge()
 	<-w.done
+	w.turn.close()
 	return w.c.close()
 }
 
@@ -190,6 +192,7 @@ func (w *writer) ended() bool {
 
 // serve makes one transaction of what waits.
 func (w *writer) serve() {
+	defer w.turn.enter(w.q.lockWait / 2)()
 	if !w.lock(w.impatient) {
 		return
 	}
