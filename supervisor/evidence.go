@@ -22,10 +22,9 @@ type Evidence struct {
 	// for another job, so that what differs is this job's data.
 	StartedBefore bool
 
-	// Unread counts the bytes of the job's line that a lines child had not
-	// read when it died, those never written included; -1 where the system
-	// cannot tell.
-	Unread int
+	// Untouched: when a lines child died, it had read no byte of the job's line,
+	// and the system can tell.
+	Untouched bool
 	// Heard: a lines child sent a message about this job.
 	Heard bool
 

@@ -26,7 +26,7 @@ type exchange struct {
 func (c *lineChild) converse(job *childproto.Job, ctl control) Evidence {
 	x := &exchange{
 		child: c, control: ctl, id: job.ID,
-		evidence: Evidence{Handler: c.handler, Unread: -1},
+		evidence: Evidence{Handler: c.handler},
 		watch:    oversee(c.proc, c.handler, ctl),
 	}
 	defer x.watch.rest()
@@ -72,7 +72,7 @@ func (x *exchange) end() {
 	if e.Answer != nil {
 		x.child.served++
 	}
-	e.Unread = int(x.child.reading().unread)
+	e.Untouched = x.early(x.child.reading())
 	e.Stderr = x.child.tail.Load().Last()
 }
 
@@ -175,7 +175,7 @@ func (x *exchange) broken(err error) {
 	if x.evidence.ProtocolError == nil {
 		x.evidence.ProtocolError = err
 	}
-	if x.child.reading().unread > 1 {
+	if x.early(x.child.reading()) {
 		x.watch.ladder.abort(StopProtocol)
 		return
 	}

@@ -121,6 +121,17 @@ func TestLinesDiesUnread(t *testing.T) {
 	}
 }
 
+// TestLinesDiesHalfRead: a child that has read the beginning of its job may have
+// acted on it, however much of the line stands unread.
+func TestLinesDiesHalfRead(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.lines("k", "acts on the beginning")
+	b.enqueue("k", "1")
+	mustNil(t, b.runUntilIdle())
+	b.expect(b.job("k", "1"), queue.StateQuarantined, "killed by SIGKILL")
+}
+
 // TestLinesStopping: cancel first, then SIGTERM, then the kill; an answer in
 // the grace counts.
 func TestLinesStopping(t *testing.T) {

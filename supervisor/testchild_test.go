@@ -3,6 +3,7 @@ package supervisor_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -85,6 +86,14 @@ func child(behaviour string) int {
 	say(`{"type":"ready","protocol":1}`)
 	if behaviour == "dies unread" {
 		time.Sleep(50 * time.Millisecond)
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	if behaviour == "acts on the beginning" {
+		var beginning [40]byte
+		if _, err := io.ReadFull(os.Stdin, beginning[:]); err != nil {
+			return 1
+		}
+		note("began", string(beginning[:]))
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
 	note("children", strconv.Itoa(os.Getpid()))

@@ -120,11 +120,11 @@ func startFailedByJob(e *Evidence) bool {
 	return e.StartError != nil && e.StartedBefore && tooLong(e.StartError)
 }
 
-// diedUngiven: a lines child died, said nothing about the job, and left more
-// of its line unread than the newline at its end. With all but the newline it
-// could have parsed the job and begun.
+// diedUngiven: a lines child died, said nothing about the job, and had read no
+// byte of its line. One that has read a part may have begun: id, key and kind
+// stand at the beginning, and some read JSON as it comes.
 func diedUngiven(e *Evidence) bool {
-	return !plain(e) && e.Exit != nil && e.Answer == nil && !e.Heard && e.Unread > 1
+	return !plain(e) && e.Exit != nil && e.Answer == nil && !e.Heard && e.Untouched
 }
 
 // exited reports whether a plain child ended with a status of its own choice

@@ -34,7 +34,7 @@ func TestJudge(t *testing.T) {
 		is     queue.RunEnd
 		reason string
 	}{
-		{"lost lease beats an answer", true, ev{Lost: true, Answer: answer("done"), Unread: -1}, 1, "", "lease"},
+		{"lost lease beats an answer", true, ev{Lost: true, Answer: answer("done")}, 1, "", "lease"},
 		{"lost lease beats a status", false, ev{Lost: true, Exit: exit(0)}, 1, "", "lease"},
 
 		{"given back", false, ev{GivenBack: "the service stops"}, 2, queue.RunSnooze, "the service stops"},
@@ -42,14 +42,12 @@ func TestJudge(t *testing.T) {
 		{"did not start", true, ev{StartError: errors.New("no execute bit")}, 2, queue.RunSnooze, "does not start: no execute bit"},
 		{"too long for the first job: the handler", false, ev{StartError: tooLong}, 2, queue.RunSnooze, "does not start"},
 		{"too long, others started: this job", false, ev{StartError: tooLong, StartedBefore: true}, 2, queue.RunDead, "too long"},
-		{"died with the job unread", true, ev{Exit: died(syscall.SIGKILL), Unread: 300}, 2, queue.RunSnooze, "before it had read the job"},
-		{"died with two bytes unread", true, ev{Exit: exit(1), Unread: 2}, 2, queue.RunSnooze, "exit status 1"},
-		{"died with the newline unread", true, ev{Exit: exit(1), Unread: 1}, 6, queue.RunUncertain, "exit status 1"},
-		{"died, unread unknown", true, ev{Exit: exit(1), Unread: -1}, 6, queue.RunUncertain, "exit status 1"},
-		{"unread but heard of", true, ev{Exit: exit(1), Unread: 300, Heard: true}, 6, queue.RunUncertain, "exit status 1"},
-		{"answered without reading", true, ev{Exit: exit(0), Unread: 300, Heard: true, Answer: answer("done")}, 4, queue.RunDone, ""},
-		{"protocol broken with the job unread", true, ev{Exit: died(syscall.SIGKILL), Unread: 300, ProtocolError: errors.New("a second ready"), Stop: supervisor.StopProtocol}, 2, queue.RunSnooze, "the child broke the protocol before it had read the job: a second ready"},
-		{"stopped at its timeout with the job unread", true, ev{Exit: died(syscall.SIGKILL), Unread: 300, Stop: supervisor.StopTimeout}, 2, queue.RunSnooze, "stopped at its timeout of 1m0s; the child ended before it had read the job: killed by SIGKILL"},
+		{"died with the job unread", true, ev{Exit: died(syscall.SIGKILL), Untouched: true}, 2, queue.RunSnooze, "before it had read the job"},
+		{"died with a part of the job read, or none can tell", true, ev{Exit: exit(1)}, 6, queue.RunUncertain, "exit status 1"},
+		{"unread but heard of", true, ev{Exit: exit(1), Untouched: true, Heard: true}, 6, queue.RunUncertain, "exit status 1"},
+		{"answered without reading", true, ev{Exit: exit(0), Untouched: true, Heard: true, Answer: answer("done")}, 4, queue.RunDone, ""},
+		{"protocol broken with the job unread", true, ev{Exit: died(syscall.SIGKILL), Untouched: true, ProtocolError: errors.New("a second ready"), Stop: supervisor.StopProtocol}, 2, queue.RunSnooze, "the child broke the protocol before it had read the job: a second ready"},
+		{"stopped at its timeout with the job unread", true, ev{Exit: died(syscall.SIGKILL), Untouched: true, Stop: supervisor.StopTimeout}, 2, queue.RunSnooze, "stopped at its timeout of 1m0s; the child ended before it had read the job: killed by SIGKILL"},
 
 		{"changed in place, 0", false, ev{Exit: exit(0), ChangedInPlace: "/srv/mail.sh"}, 3, queue.RunUncertain, "the handler's file /srv/mail.sh was changed in place"},
 		{"changed in place, answered", false, ev{Exit: exit(0), ChangedInPlace: "/srv/mail.sh", Answer: answer("done")}, 3, queue.RunUncertain, "the handler's file /srv/mail.sh was changed in place"},
@@ -134,10 +132,10 @@ func TestJudgeFailing(t *testing.T) {
 	}{
 		{"start", supervisor.Evidence{StartError: errors.New("x")}, true},
 		{"given back", supervisor.Evidence{GivenBack: "stopping"}, false},
-		{"died unread", supervisor.Evidence{Exit: exit(1), Unread: 9}, true},
-		{"never read, timeout", supervisor.Evidence{Exit: exit(1), Unread: 9, Stop: supervisor.StopTimeout}, true},
-		{"killed unread by shutdown", supervisor.Evidence{Exit: exit(1), Unread: 9, Stop: supervisor.StopAbort}, false},
-		{"killed unread by cancel", supervisor.Evidence{Exit: exit(1), Unread: 9, Stop: supervisor.StopCancelled}, false},
+		{"died unread", supervisor.Evidence{Exit: exit(1), Untouched: true}, true},
+		{"never read, timeout", supervisor.Evidence{Exit: exit(1), Untouched: true, Stop: supervisor.StopTimeout}, true},
+		{"killed unread by shutdown", supervisor.Evidence{Exit: exit(1), Untouched: true, Stop: supervisor.StopAbort}, false},
+		{"killed unread by cancel", supervisor.Evidence{Exit: exit(1), Untouched: true, Stop: supervisor.StopCancelled}, false},
 		{"died at work", supervisor.Evidence{Exit: exit(1)}, false},
 	} {
 		c.e.Handler = h
