@@ -32,6 +32,9 @@ func open(ctx context.Context, path string, opt Options) (*Queue, error) {
 	}
 	var c *conn
 	release, err := opened.claim(path, func() (err error) {
+		if err := mayWrite(path, filepath.Dir(path)); err != nil {
+			return err
+		}
 		c, err = openWriter(path)
 		return err
 	})
