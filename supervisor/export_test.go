@@ -75,6 +75,19 @@ func ConverseCrowded(h *config.Handler) (e Evidence, gone bool) {
 	return e, ended(c.proc)
 }
 
+// FloodLog logs a line n times as what one run printed.
+func FloodLog(log hclog.Logger, line string, n int) {
+	t := &logTranscript{log: log}
+	t.turn(1, 1)
+	for range n {
+		t.stderr([]byte(line), false)
+	}
+	t.turn(0, 0)
+}
+
+// MaxRunLog is what one run adds to the log at most.
+const MaxRunLog = maxRunLog
+
 // Registry opens the registry of runs.
 type Registry struct {
 	g    registry

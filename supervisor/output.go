@@ -13,7 +13,8 @@ import (
 // What the log keeps of a child's output.
 const (
 	maxLogLine = 4 << 10 // bytes of one line
-	maxRunLog  = 1 << 20 // bytes of one run; what comes after is counted and dropped
+	maxRunLog  = 1 << 20 // bytes that one run adds to it; what comes after is counted and dropped
+	lineCost   = 192     // bytes of a log line beside the text: time, level, kind, job, …
 )
 
 // logTranscript writes what a child prints beside the protocol to the log,
@@ -24,8 +25,8 @@ type logTranscript struct {
 	mu      sync.Mutex
 	job     int64 // 0: none
 	fence   int64
-	written int
-	dropped int
+	written int // bytes of log, about
+	dropped int // lines
 }
 
 // turn begins a run; job 0 is the time between two.
@@ -49,7 +50,7 @@ func (t *logTranscript) write(stream string, line []byte, cut bool) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.written += len(line) + 1; t.written > maxRunLog {
+	if t.written > maxRunLog {
 		t.dropped++
 		return
 	}
@@ -57,11 +58,34 @@ func (t *logTranscript) write(stream string, line []byte, cut bool) {
 	if cut {
 		text += "… (truncated)"
 	}
+	if t.written += logCost(text); t.written > maxRunLog {
+		t.dropped++
+		return
+	}
 	if t.job == 0 {
 		t.log.Info("handler output", "stream", stream, "line", text)
 		return
 	}
 	t.log.Info("handler output", "job", t.job, "fence", t.fence, "stream", stream, "line", text)
+}
+
+// logCost is what a line adds to the log at most, about: the log, in lines for
+// people or in JSON, has escapes of its own.
+func logCost(text string) int {
+	n := lineCost
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\' || r == '\t':
+			n += 2
+		case r == '<' || r == '>' || r == '&':
+			n += 6
+		case !unicode.IsPrint(r):
+			n += 10
+		default:
+			n += utf8.RuneLen(r)
+		}
+	}
+	return n
 }
 
 func (t *logTranscript) noteDropped() {

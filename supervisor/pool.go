@@ -41,6 +41,7 @@ type crew struct {
 	clock    queue.Clock
 	log      hclog.Logger
 	keeper   *keeper
+	late     *lateNotes
 	stops    *stops
 	folder   string // parent of private folders
 	database string

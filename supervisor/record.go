@@ -130,20 +130,13 @@ func (r *run) settleLost(v Verdict) {
 	if v.Reason == "" {
 		v.Reason = why
 	}
+	fields := []any{"job", r.job.ID, "kind", r.job.Kind, "key", visible(r.job.Key), "fence", r.job.Fence, "reason", why}
 	if v.Late != "" {
-		r.noteLate(v.Late)
+		r.pool.crew.late.add(lateNote{job: r.job.ID, fence: r.job.Fence, text: v.Late})
+		fields = append(fields, "late", visible(v.Late))
 	}
 	r.tell(v, queue.Settled{}, nil)
-	r.pool.crew.log.Warn("lease lost: nothing is recorded", "job", r.job.ID, "kind", r.job.Kind, "key", visible(r.job.Key),
-		"fence", r.job.Fence, "reason", why)
-}
-
-func (r *run) noteLate(text string) {
-	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
-	defer cancel()
-	if err := r.pool.crew.queue.Note(ctx, r.job.ID, r.job.Fence, text); err != nil {
-		r.pool.crew.log.Warn("late outcome not noted", "job", r.job.ID, "fence", r.job.Fence, "error", err)
-	}
+	r.pool.crew.log.Warn("lease lost: nothing is recorded", fields...)
 }
 
 // giveUp ends a run that cannot be recorded although its lease is held.

@@ -1,11 +1,14 @@
 package supervisor_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/b1213022/bailiff/queue"
 	"github.com/b1213022/bailiff/queue/sqlite"
@@ -177,6 +180,95 @@ func TestLeaseLostWhileRecording(t *testing.T) {
 		}
 		if noted != note {
 			t.Errorf("recorded %v: a late outcome noted: %v, want %v", records, noted, note)
+		}
+	}
+}
+
+// fullDisk is a queue whose first settle comes too late and whose notes go
+// wrong as note says.
+type fullDisk struct {
+	deaf
+	note func(context.Context) error
+}
+
+func (f *fullDisk) Note(ctx context.Context, id, fence int64, text string) error {
+	if err := f.note(ctx); err != nil {
+		return err
+	}
+	return f.Queue.Note(ctx, id, fence, text)
+}
+
+const lateWords = "does not count: dead: exit status 65"
+
+// TestLateOutcomeNotedAtLast: a note that cannot be made is tried again until it
+// can, and holds up nobody meanwhile.
+func TestLateOutcomeNotedAtLast(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.script("k", `exit 65`)
+	b.enqueue("k", "1")
+	tried, room := make(chan struct{}, 100), make(chan struct{})
+	q := &fullDisk{deaf: deaf{Queue: b.queue, errors: []error{queue.ErrLeaseLost}}}
+	tries := 0
+	q.note = func(ctx context.Context) error {
+		tries++
+		tried <- struct{}{}
+		switch tries {
+		case 1:
+			select {
+			case <-room:
+			case <-ctx.Done():
+				t.Error("the first try of the note was cut off: the next job waited for it")
+			}
+			return queue.ErrFull
+		case 2:
+			return queue.ErrBusy
+		}
+		return nil
+	}
+	s := b.serve(func(o *options) { o.Queue = q })
+	<-tried
+	b.enqueue("k", "2")
+	b.awaitState("k", "2", queue.StateDead)
+	close(room)
+	for again := range 2 {
+		select {
+		case <-tried:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("the note was tried %d times, want 3", again+1)
+		}
+	}
+	mustNil(t, s.drain())
+	history, err := b.queue.History(t.Context(), 1, 0)
+	mustNil(t, err)
+	notes := 0
+	for _, entry := range history {
+		if strings.Contains(entry.Detail, lateWords) {
+			notes++
+		}
+	}
+	if notes != 1 {
+		t.Errorf("%d notes of the late outcome, want one", notes)
+	}
+}
+
+// TestLateOutcomeLogged: an outcome that the queue never took is in the log, in
+// its words.
+func TestLateOutcomeLogged(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	var log bytes.Buffer
+	b.log = hclog.New(&hclog.LoggerOptions{Output: &log})
+	b.script("k", `exit 65`)
+	b.enqueue("k", "1")
+	q := &fullDisk{deaf: deaf{Queue: b.queue, errors: []error{queue.ErrLeaseLost}}}
+	q.note = func(context.Context) error { return queue.ErrFull }
+	_, err := b.supervisor(func(o *options) { o.Queue = q }).RunOne(t.Context())
+	mustNil(t, err)
+	for _, line := range []string{"lease lost", "late outcome not noted"} {
+		_, rest, found := strings.Cut(log.String(), line)
+		if rest, _, _ = strings.Cut(rest, "\n"); !found || !strings.Contains(rest, lateWords) {
+			t.Errorf("the line %q does not tell %q in\n%s", line, lateWords, log.String())
 		}
 	}
 }

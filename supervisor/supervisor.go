@@ -118,6 +118,7 @@ func New(opt Options) *Supervisor {
 		clock:    opt.Clock,
 		log:      opt.Logger,
 		keeper:   newKeeper(opt.Queue, opt.Clock, opt.Logger),
+		late:     newLateNotes(opt.Queue, opt.Logger),
 		stops:    s.stops,
 		folder:   filepath.Join(opt.Config.StateDir, "runs"),
 		database: opt.Database,
@@ -178,6 +179,7 @@ func (s *Supervisor) open(ctx context.Context) (work context.Context, end func()
 	var helpers sync.WaitGroup
 	helpers.Go(func() { s.crew.keeper.renew(work) })
 	helpers.Go(func() { s.crew.keeper.watch(work) })
+	helpers.Go(func() { s.crew.late.work(work) })
 	helpers.Go(func() { s.tellStatus(work) })
 	helpers.Go(func() { s.reloads(work) })
 	helpers.Go(func() {

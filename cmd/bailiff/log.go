@@ -24,12 +24,15 @@ func newLogger(out io.Writer, c config.Log) hclog.Logger {
 // What a log that nobody reads costs.
 const (
 	maxUnread = 1 << 20         // bytes that wait to be written; what comes after is dropped
+	reserve   = maxUnread / 4   // of these, what is kept for warnings and errors
 	endUnread = 2 * time.Second // how long the end of the service waits for what is left
 )
 
 // patientWriter writes in the background, in order, so that a terminal that was
 // stopped, or a full pipe, holds up nobody: neither who watches a child nor who
-// records a run. What finds no room is dropped, and a line tells how much.
+// records a run. What finds no room is dropped; how much that was is told once
+// all that waited is written, in one line. The last of the room is not for lines
+// below WARN, so that a handler's output cannot push out what somebody must know.
 // Safe for use by several goroutines.
 type patientWriter struct {
 	out    io.Writer
@@ -40,7 +43,7 @@ type patientWriter struct {
 	mu      sync.Mutex
 	waiting [][]byte
 	size    int  // bytes in waiting
-	dropped int  // writes since the last one that found room
+	dropped int  // writes that are not told of yet
 	ending  bool // nothing more is taken
 }
 
@@ -51,14 +54,23 @@ func newPatientWriter(out io.Writer, tell func(dropped int) []byte) *patientWrit
 }
 
 // Write never waits and never fails.
-func (w *patientWriter) Write(p []byte) (int, error) {
+func (w *patientWriter) Write(p []byte) (int, error) { return w.take(p, maxUnread) }
+
+// LevelWrite is what a logger calls in place of Write.
+func (w *patientWriter) LevelWrite(level hclog.Level, p []byte) (int, error) {
+	if level < hclog.Warn {
+		return w.take(p, maxUnread-reserve)
+	}
+	return w.take(p, maxUnread)
+}
+
+func (w *patientWriter) take(p []byte, room int) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ending || w.size+len(p) > maxUnread {
+	if w.ending || w.size+len(p) > room {
 		w.dropped++
 		return len(p), nil
 	}
-	w.noteDropped()
 	w.put(bytes.Clone(p))
 	return len(p), nil
 }
@@ -77,7 +89,7 @@ func (w *patientWriter) end() {
 	}
 }
 
-// noteDropped puts the line that tells of what was dropped in its place.
+// noteDropped puts the line that tells of what was dropped after all that waits.
 func (w *patientWriter) noteDropped() {
 	if w.dropped > 0 && !w.ending {
 		w.put(w.tell(w.dropped))

@@ -51,6 +51,73 @@ func TestLogNobodyReads(t *testing.T) {
 	}
 }
 
+// step is a terminal that takes a line each time it is told to.
+type step struct {
+	taken chan struct{} // a line was taken out of what waits
+	over  chan struct{} // nobody looks at taken any more
+	gate
+}
+
+func (s *step) Write(p []byte) (int, error) {
+	select {
+	case s.taken <- struct{}{}:
+	case <-s.over:
+	}
+	return s.gate.Write(p)
+}
+
+// TestLogReadSlowly: while a flood goes on and a line is read now and then, what
+// was dropped is told once.
+func TestLogReadSlowly(t *testing.T) {
+	t.Parallel()
+	s := &step{taken: make(chan struct{}), over: make(chan struct{}), gate: gate{open: make(chan struct{})}}
+	w := newPatientWriter(s, droppedLine(config.Log{Level: "info", Format: "json"}))
+	line := bytes.Repeat([]byte("x"), 1<<10)
+	line[len(line)-1] = '\n'
+	flood := func(lines int) {
+		for range lines {
+			_, _ = w.Write(line)
+		}
+	}
+	flood(2 * maxUnread / len(line))
+	<-s.taken
+	for range 100 {
+		s.open <- struct{}{}
+		<-s.taken
+		flood(3)
+	}
+	close(s.over)
+	close(s.open)
+	w.end()
+	if n := strings.Count(s.String(), "log lines dropped"); n != 1 {
+		t.Errorf("drops were told %d times, want once", n)
+	}
+}
+
+// TestLogReserve: a flood of lines that are only for information leaves room for
+// warnings.
+func TestLogReserve(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"text", "json"} {
+		c := config.Log{Level: "info", Format: format}
+		g := &gate{open: make(chan struct{})}
+		w := newPatientWriter(g, droppedLine(c))
+		logger := newLogger(w, c).With("kind", "k")
+		for range 2 * maxUnread >> 10 {
+			logger.Info("handler output", "line", strings.Repeat("x", 1<<10))
+		}
+		const warnings = 100 // more than fit where one more line of the flood does not
+		for range warnings {
+			logger.Warn("run recorded: the job needs a person")
+		}
+		close(g.open)
+		w.end()
+		if n := strings.Count(g.String(), "needs a person"); n != warnings {
+			t.Errorf("%s: %d of %d warnings are in the log, the flood pushed the others out", format, n, warnings)
+		}
+	}
+}
+
 // TestServiceWhoseLogIsStuck: a terminal in Ctrl-S keeps neither a timeout from
 // killing, nor a run from being recorded, nor the service from ending.
 func TestServiceWhoseLogIsStuck(t *testing.T) {
