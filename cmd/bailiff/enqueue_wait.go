@@ -151,7 +151,7 @@ func ended(s queue.State) bool { return s.Finished() || s == queue.StateQuaranti
 func (a *app) tellEnd(j *queue.Job, created bool, began time.Time) {
 	switch {
 	case j.State == queue.StateDone && created && len(j.Result) == 0:
-		a.say("%s done in %s, no result (the handler gave none; that is fine)", name(j), span(now().Sub(began)))
+		a.say("%s done in %s, no result (what it printed, if anything, was not JSON as a whole; that is fine)", name(j), span(now().Sub(began)))
 	case j.State == queue.StateDone && created:
 		a.say("%s done in %s", name(j), span(now().Sub(began)))
 	case created || j.State != queue.StateDone: // "already exists: done" has been said

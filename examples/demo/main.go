@@ -44,6 +44,9 @@ func demo(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("%d jobs: %d new, %d known from before.\n", len(jobs), added, len(jobs)-added)
+	if added == 0 {
+		fmt.Println("Nothing to do, so nothing is killed either: the table is of the run before. make clean starts over.")
+	}
 	if err := work(ctx, b, len(jobs), added > 0); err != nil {
 		return err
 	}
@@ -88,7 +91,7 @@ func work(ctx context.Context, b bailiff, total int, kill bool) error {
 			if c, err = b.counts(ctx); err != nil {
 				return err
 			}
-			bar.say("kill -9 of the supervisor with %d jobs in hand; starting it again: they are taken up when their lease of 2 s is over.", c.Leased)
+			bar.say("kill -9 of the supervisor, jobs in hand: %d. Starting it again: they are taken up when their lease of 2 s is over.", c.Leased)
 			again, err := b.start(ctx)
 			if err != nil {
 				return err
