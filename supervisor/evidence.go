@@ -53,6 +53,8 @@ type Evidence struct {
 
 	// Stderr is the last line of it.
 	Stderr string
+	// Printed is the last line of a plain stdout that is no result.
+	Printed string
 }
 
 // Stop is why bailiff tells a child to stop.

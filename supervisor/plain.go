@@ -20,8 +20,8 @@ import (
 // process that hangs in the kernel must not hold up the verdict.
 const goneWait = time.Second
 
-// stderrBytes is how much is kept of the last line of a child's stderr, to
-// quote it.
+// stderrBytes is how much is kept of the last line of a child's stderr, or of
+// what it printed, to quote it.
 const stderrBytes = 8 << 10
 
 // plainRun is one run of a plain handler: a process of its own for one job.
@@ -128,8 +128,14 @@ func (r *plainRun) judgeStdout(e *Evidence) {
 	} else {
 		e.ResultTooBig = beginsResult(text)
 	}
-	_ = process.Pump(bytes.NewReader(text), maxLogLine, r.control.seen.printed)
-	if r.stdout.dropped > 0 {
+	tail := process.NewTail(stderrBytes)
+	_ = process.Pump(bytes.NewReader(text), maxLogLine, func(line []byte, cut bool) {
+		tail.Add(line)
+		r.control.seen.printed(line, cut)
+	})
+	if r.stdout.dropped == 0 { // else the last line is not there
+		e.Printed = tail.Last()
+	} else {
 		r.control.log.Warn("stdout is longer than is kept: the rest was dropped", "job", r.job.ID, "bytes", r.stdout.dropped)
 	}
 }

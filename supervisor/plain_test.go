@@ -30,6 +30,8 @@ func TestPlainOutcomes(t *testing.T) {
 		{"nothing", `exit 0`, queue.StateDone, "", nil},
 		{"payload unread", `echo '"x"'`, queue.StateDone, `"x"`, nil},
 		{"1", `echo boom >&2; exit 1`, queue.StateScheduled, "", []string{"exit status 1", "last stderr line: boom"}},
+		{"1, told on stdout", `echo first; echo boom; echo; exit 1`, queue.StateScheduled, "", []string{"exit status 1; last output line: boom"}},
+		{"1, told on both", `echo fine; echo boom >&2; exit 1`, queue.StateScheduled, "", []string{"exit status 1; last stderr line: boom"}},
 		{"65", `exit 65`, queue.StateDead, "", []string{"exit status 65"}},
 		{"75", `exit 75`, queue.StateScheduled, "", []string{"exit status 75"}},
 		{"76", `exit 76`, queue.StateQuarantined, "", []string{"exit status 76"}},

@@ -19,6 +19,7 @@ type pool struct {
 	handler *config.Handler
 	env     []string
 	files   handlerFiles
+	streak  *streak // of the kind, shared with the pools before
 	log     hclog.Logger
 	retired chan struct{} // closed, under mu: takes no more jobs, its children end
 
@@ -58,12 +59,13 @@ type crew struct {
 	unrecorded atomic.Int64 // runs that were given up
 }
 
-func newPool(c *crew, h *config.Handler, older []*pool) *pool {
+func newPool(c *crew, h *config.Handler, s *streak, older []*pool) *pool {
 	return &pool{
 		crew:    c,
 		handler: h,
 		env:     Environment(h, c.database, c.binary),
 		files:   c.contents.of(h),
+		streak:  s,
 		log:     c.log.With("kind", h.Kind),
 		retired: make(chan struct{}),
 		older:   older,

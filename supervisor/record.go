@@ -93,6 +93,7 @@ func unfit(v Verdict, err error) Verdict {
 
 // settled ends a run that is recorded.
 func (r *run) settled(v Verdict, s queue.Settled) {
+	r.pool.streak.settled(r, v)
 	r.tell(v, s, nil)
 	r.logSettled(v, s)
 }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -60,6 +61,7 @@ func (s *Supervisor) apply(fresh *config.Config) (added, changed, removed []stri
 	s.config = fresh
 	s.loadedAt = s.opt.Clock.Now()
 	s.reloadError = ""
+	streaks := make(map[string]*streak) // of the changed kinds
 	for kind, old := range s.pools {
 		h, stays := fresh.Handlers[kind]
 		switch {
@@ -70,6 +72,7 @@ func (s *Supervisor) apply(fresh *config.Config) (added, changed, removed []stri
 			continue
 		case stays:
 			changed = append(changed, kind)
+			streaks[kind] = old.streak
 		default:
 			removed = append(removed, kind)
 		}
@@ -92,7 +95,7 @@ func (s *Supervisor) apply(fresh *config.Config) (added, changed, removed []stri
 				older = append(older, p)
 			}
 		}
-		s.pools[kind] = newPool(s.crew, h, older)
+		s.pools[kind] = newPool(s.crew, h, cmp.Or(streaks[kind], &streak{}), older)
 		delete(s.warned, kind)
 	}
 	if fired(s.stops.drain) {

@@ -53,6 +53,9 @@ type HandlerStatus struct {
 	Tries    int       `json:"tries,omitzero"`    // failed starts in a row
 	NextTry  time.Time `json:"next_try,omitzero"` // of a failing handler
 	Warning  string    `json:"warning,omitzero"`
+
+	FailedInARow int          `json:"failed_in_a_row,omitzero"` // runs since the last done: retry, dead or uncertain
+	LastFailure  *LastFailure `json:"last_failure,omitzero"`    // of these the last
 }
 
 // RunStatus is one run.
@@ -124,6 +127,7 @@ func (p *pool) status(now time.Time) HandlerStatus {
 		Waiting:  p.waiting,
 		Warning:  p.warning,
 	}
+	p.streak.show(&st)
 	st.Ending = max(0, p.used-st.Running-st.Ready-st.Starting)
 	if p.failing.reason != "" {
 		st.Failing = visible(p.failing.reason)

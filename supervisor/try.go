@@ -154,7 +154,7 @@ func (c *conversation) verdict(v Verdict, e Evidence, took time.Duration) {
 	case v.Outcome.Is == queue.RunDone && len(v.Outcome.Result) > 0:
 		words = "done, with a result of " + fmt.Sprint(len(v.Outcome.Result)) + " bytes"
 	case v.Outcome.Is == queue.RunDone && v.Reason == "" && plain(&e):
-		words = "done, no result (the handler printed no JSON; that is fine)"
+		words = "done, no result (what it printed, if anything, was not JSON as a whole; that is fine)"
 	case v.Outcome.Is == queue.RunDone && v.Reason == "":
 		words = "done, no result"
 	}

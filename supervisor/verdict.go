@@ -42,7 +42,7 @@ type row struct {
 var rows = []row{
 	// The lease is lost: whatever the run was, it is not ours to record.
 	{1, func(e *Evidence) bool { return e.Lost }, func(e *Evidence) Verdict {
-		return Verdict{LeaseLost: true, Reason: "the lease was lost or could not be renewed in time" + stderrWords(e), Late: lateWords(e)}
+		return Verdict{LeaseLost: true, Reason: "the lease was lost or could not be renewed in time" + lastWords(e), Late: lateWords(e)}
 	}},
 
 	// The job never reached the handler, so nothing can have happened.
@@ -56,13 +56,13 @@ var rows = []row{
 		return notGiven("the handler does not start: "+e.StartError.Error(), true)
 	}},
 	{2, diedUngiven, func(e *Evidence) Verdict {
-		return notGiven(afterStop(e, unreadWords(e)+stderrWords(e)), !e.Stop.ours() && e.Stop != StopCancelled)
+		return notGiven(afterStop(e, unreadWords(e)+lastWords(e)), !e.Stop.ours() && e.Stop != StopCancelled)
 	}},
 
 	// A shell reads its script as it runs: after a change in place it may have
 	// run half of the old and half of the new, and its exit status means nothing.
 	{3, func(e *Evidence) bool { return plain(e) && e.ChangedInPlace != "" }, func(e *Evidence) Verdict {
-		return uncertain("the handler's file " + e.ChangedInPlace + " was changed in place while it ran; " + endWords(e) + stderrWords(e))
+		return uncertain("the handler's file " + e.ChangedInPlace + " was changed in place while it ran; " + endWords(e) + lastWords(e))
 	}},
 
 	// The handler said what the run was.
@@ -72,20 +72,20 @@ var rows = []row{
 		if is == queue.RunDone {
 			return done(e.Result, e.ResultTooBig)
 		}
-		return said(is, afterStop(e, endWords(e)+stderrWords(e)))
+		return said(is, afterStop(e, endWords(e)+lastWords(e)))
 	}},
 
 	// A failure that no rule names, by the handler's own choice of meaning.
 	{5, otherStatus, func(e *Evidence) Verdict {
 		if e.Handler.Exit.Other == config.OtherUncertain {
-			return uncertain(endWords(e) + `, and exit.other is "uncertain"` + stderrWords(e))
+			return uncertain(endWords(e) + `, and exit.other is "uncertain"` + lastWords(e))
 		}
-		return said(queue.RunRetry, endWords(e)+stderrWords(e))
+		return said(queue.RunRetry, endWords(e)+lastWords(e))
 	}},
 
 	// Nothing proves what the run was.
 	{6, func(*Evidence) bool { return true }, func(e *Evidence) Verdict {
-		return uncertain(unprovenWords(e) + stderrWords(e))
+		return uncertain(unprovenWords(e) + lastWords(e))
 	}},
 }
 

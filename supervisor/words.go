@@ -10,17 +10,19 @@ import (
 	"github.com/b1213022/bailiff/supervisor/process"
 )
 
-// maxQuote is how many bytes of a handler's stderr a reason quotes.
+// maxQuote is how many bytes of a handler's output a reason quotes.
 const maxQuote = 400
 
-// stderrWords quotes the last line of stderr, where most programs say why they
-// failed. It is empty if there was none.
-func stderrWords(e *Evidence) string {
-	line := strings.TrimSpace(e.Stderr)
-	if line == "" {
-		return ""
+// lastWords quotes the last line of stderr, where most programs say why they
+// failed, or else of what a plain handler printed. It is empty if there was none.
+func lastWords(e *Evidence) string {
+	if line := strings.TrimSpace(e.Stderr); line != "" {
+		return "; last stderr line: " + queue.CutText(line, maxQuote)
 	}
-	return "; last stderr line: " + queue.CutText(line, maxQuote)
+	if line := strings.TrimSpace(e.Printed); line != "" {
+		return "; last output line: " + queue.CutText(line, maxQuote)
+	}
+	return ""
 }
 
 // endWords tells how the child ended.

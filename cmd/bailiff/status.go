@@ -52,6 +52,7 @@ func (a *app) status(ctx context.Context) error {
 		}
 		if service != nil && service.Database == inJSON(q.Path()) {
 			others = correctRuns(service, others)
+			correctWaiting(service, m)
 		}
 		a.noteOtherDatabase(service, q, "shows")
 		if a.json {
@@ -137,6 +138,8 @@ func (a *app) showService(s *supervisor.Status, unseen error) error {
 		switch {
 		case h.Failing != "":
 			state = "does not start"
+		case h.LastFailure != nil:
+			state = failedRuns(h)
 		case h.Warning != "":
 			state = brief(h.Warning, 80)
 		}
@@ -148,10 +151,33 @@ func (a *app) showService(s *supervisor.Status, unseen error) error {
 	if err := a.table("HANDLER PROTOCOL RUNNING WAITING STATE", rows); err != nil {
 		return err
 	}
+	for _, h := range s.Handlers {
+		if h.LastFailure != nil {
+			a.say("%s", failureLine(h))
+		}
+	}
 	for _, r := range s.Running {
 		a.say("%s", runLine(r))
 	}
 	return nil
+}
+
+// failedRuns is "last run failed", "last 3 runs failed".
+func failedRuns(h supervisor.HandlerStatus) string {
+	if h.FailedInARow == 1 {
+		return "last run failed"
+	}
+	return fmt.Sprintf("last %d runs failed", h.FailedInARow)
+}
+
+// failureLine says why a handler's runs fail.
+func failureLine(h supervisor.HandlerStatus) string {
+	last := h.LastFailure
+	line := fmt.Sprintf("%s: the %s, #%d %s", h.Kind, failedRuns(h), last.Job, relative(now(), last.At))
+	if last.Reason != "" {
+		line += ": " + brief(last.Reason, 200)
+	}
+	return line + fmt.Sprintf(" · bailiff history %d", last.Job)
 }
 
 // tellTrouble says which handlers do not start, and which jobs nobody handles.
