@@ -83,25 +83,16 @@ func (a *app) mayConfig() *config.Config {
 
 // locate answers which database to use: --db, BAILIFF_DB, or the
 // configuration's. While that has errors, what a service still runs with
-// stands: the queue must be in reach just then.
+// stands, and without one what the file itself leaves no doubt about: the queue
+// must be in reach just then. Who needs a good configuration loads it before.
 func (a *app) locate() (string, error) {
 	named, from := a.dbFlag, "--db"
 	if named == "" {
 		named, from = os.Getenv("BAILIFF_DB"), "$BAILIFF_DB"
 	}
 	if named == "" {
-		cfg, err := a.loadConfig()
-		switch {
-		case err == nil:
-			named, from = cfg.Database, "the configuration"
-		case errors.As(err, new(*config.Error)):
-			s, _ := a.service()
-			if s == nil || s.Database == "" {
-				return "", err
-			}
-			a.note("the configuration has errors (bailiff check shows them); the service that runs (pid %d) goes on without the change", s.PID)
-			named, from = s.Database, "the running service"
-		default:
+		var err error
+		if named, from, err = a.configured(); err != nil {
 			return "", err
 		}
 	}
@@ -111,6 +102,29 @@ func (a *app) locate() (string, error) {
 	}
 	a.dbPath, a.dbFrom = path, from
 	return path, nil
+}
+
+// configured answers the database of the configuration and who named it, and
+// notes what stands in for a configuration that has errors.
+func (a *app) configured() (database, from string, err error) {
+	cfg, err := a.loadConfig()
+	var broken *config.Error
+	switch {
+	case err == nil:
+		return cfg.Database, "the configuration", nil
+	case !errors.As(err, &broken):
+		return "", "", err
+	}
+	const note = "note: the configuration has errors (bailiff check shows them); "
+	if s, _ := a.service(); s != nil && s.Database != "" {
+		a.note(note+"the service that runs (pid %d) goes on without the change", s.PID)
+		return s.Database, "the running service", nil
+	}
+	if broken.Database == "" {
+		return "", "", err
+	}
+	a.note(note + "bailiff run refuses it, but which database it means is clear")
+	return broken.Database, "the configuration", nil
 }
 
 // open opens the database that locate answers. With wait, a write takes turns with

@@ -12,9 +12,9 @@ import (
 	"github.com/b1213022/bailiff/supervisor"
 )
 
-// What runs is what the queue holds as leased: it knows the end of a run with
-// the commit that settled it, while a service writes its status a few times a
-// second. The service adds what it alone knows: pids and progress.
+// What runs is what the queue holds as leased, and what waits is what it counts
+// as due: it knows the end of a run with the commit that settled it, while a
+// service writes its status a few times a second. The service adds what it alone knows: pids and progress.
 
 // leasedJobs are the jobs that somebody works on, by id.
 func leasedJobs(ctx context.Context, q *sqlite.Queue) ([]queue.Job, error) {
@@ -60,6 +60,14 @@ func correctRuns(s *supervisor.Status, leased []queue.Job) (others []queue.Job) 
 		}
 	}
 	return others
+}
+
+// correctWaiting makes what waits for a service's handlers what the queue counts.
+func correctWaiting(s *supervisor.Status, m queue.Metrics) {
+	for i := range s.Handlers {
+		h := &s.Handlers[i]
+		h.Waiting = m.Kinds[h.Kind].Ready
+	}
 }
 
 // runLine is one running job in a sentence.

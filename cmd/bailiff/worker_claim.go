@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -37,9 +38,13 @@ handler's rule where the configuration has one, else it is tried again.`,
 			if err != nil {
 				return err
 			}
+			cfg, err := a.loadConfig()
+			if _, bad := errors.AsType[*config.Error](err); bad {
+				return err // it may hold the rule that keeps a job from running twice
+			}
 			request := queue.ClaimRequest{Worker: args[0], Lease: length}
 			return a.withQueue(cmd.Context(), func(q *sqlite.Queue) error {
-				claimed, err := claimOne(cmd.Context(), q, request, kinds, a.mayConfig())
+				claimed, err := claimOne(cmd.Context(), q, request, kinds, cfg)
 				if err != nil {
 					return err
 				}

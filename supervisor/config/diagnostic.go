@@ -39,6 +39,10 @@ type Error struct {
 	// StateDirGuessed means that what the file says could not be read, and
 	// StateDir is the default: that no service is there proves nothing.
 	StateDirGuessed bool
+	// Database is what the file says, or its default, absolute: for those who need
+	// nothing else of it. Empty where that is in doubt: lines of the file were not
+	// understood, others can write it, or what it says there is wrong.
+	Database string
 
 	sources []source // what was looked at
 }

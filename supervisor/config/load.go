@@ -26,7 +26,8 @@ func Load(path string) (*Config, error) {
 	l := &loader{given: path, config: &Config{Handlers: map[string]*Handler{}}, stateDirGuessed: true}
 	l.load()
 	if len(l.errors) > 0 {
-		return nil, &Error{Diagnostics: inOrder(l.errors), StateDir: l.config.StateDir, StateDirGuessed: l.stateDirGuessed, sources: l.config.sources}
+		return nil, &Error{Diagnostics: inOrder(l.errors), StateDir: l.config.StateDir, StateDirGuessed: l.stateDirGuessed,
+			Database: l.database, sources: l.config.sources}
 	}
 	l.config.Warnings = inOrder(l.warnings)
 	return l.config, nil
@@ -37,6 +38,7 @@ type loader struct {
 	given           string // the path as the caller wrote it
 	config          *Config
 	stateDirGuessed bool     // the file may say another one
+	database        string   // empty: in doubt
 	defaults        *section // nil without a block of that name
 	errors          []Diagnostic
 	warnings        []Diagnostic
@@ -51,6 +53,7 @@ func (l *loader) load() {
 	}
 	c.Path, c.Dir = path, filepath.Dir(path)
 	l.checkWriters(path)
+	ours := len(l.errors) == 0 // nobody else can have written it
 	file, ok := l.read(path, root, "")
 	if !ok {
 		l.findStateDir()
@@ -59,6 +62,9 @@ func (l *loader) load() {
 	f := &filler{}
 	c.fill(f, file)
 	l.stateDirGuessed = file.failed["state_dir"]
+	if ours && file.settles("database") {
+		l.database = c.Database
+	}
 	l.checkLease(file)
 	l.defaults = file.blocks["defaults"]
 	l.checkBody(l.defaults, "defaults")
@@ -110,7 +116,9 @@ func (l *loader) read(path string, s *schema, where string) (*section, bool) {
 	dir := filepath.Dir(path)
 	r := &sectionReader{file: at.file, dir: dir, aside: aside, list: &l.errors,
 		eval: functions(dir, func(secret string) { c.see(secret, content) })}
-	return r.read(body, s, where, place{at.file, 1}), true
+	sec := r.read(body, s, where, place{at.file, 1})
+	sec.parsed, sec.whole = len(problems) == 0, !r.lost
+	return sec, true
 }
 
 // addBlock adds the handler of a block of the config file.

@@ -20,6 +20,17 @@ type section struct {
 	failed map[string]bool // settings that stand there and were refused, or seem meant
 	blocks map[string]*section
 	named  []named // the labelled blocks, in the order of the file
+
+	// Of a whole file: no line of it had to be put aside, and nothing in it was
+	// left unread, such as a word that means nothing here.
+	parsed, whole bool
+}
+
+// settles reports whether a file leaves no doubt about a setting: it was read,
+// or it is not set, and nothing that was left unread could have set it.
+func (s *section) settles(name string) bool {
+	_, set := s.values[name]
+	return s.parsed && (set || s.whole && !s.failed[name])
 }
 
 // named is a block with a label.
@@ -45,12 +56,19 @@ type sectionReader struct {
 	aside map[int]bool // lines about which everything has been said
 	eval  *hcl.EvalContext
 	list  *[]Diagnostic
+	lost  bool // something was left unread
 }
 
 func (r *sectionReader) report(d Diagnostic) {
 	if !r.aside[d.Line] {
 		*r.list = append(*r.list, d)
 	}
+}
+
+// lose reports what is left unread.
+func (r *sectionReader) lose(d Diagnostic) {
+	r.lost = true
+	r.report(d)
 }
 
 func (r *sectionReader) place(rng hcl.Range) place { return place{r.file, rng.Start.Line} }
@@ -64,7 +82,7 @@ func (r *sectionReader) read(body *hclsyntax.Body, s *schema, where string, at p
 		f, known := s.settings[attribute.Name]
 		if !known {
 			d := unknown(attribute.Name, s, where, here, false)
-			r.report(d)
+			r.lose(d)
 			sec.failed[d.Near] = true
 			continue
 		}
@@ -80,14 +98,14 @@ func (r *sectionReader) read(body *hclsyntax.Body, s *schema, where string, at p
 		inner, known := s.blocks[block.Type]
 		switch {
 		case !known:
-			r.report(unknown(block.Type, s, where, here, true))
+			r.lose(unknown(block.Type, s, where, here, true))
 		case inner.labelled:
 			r.readNamed(sec, block, inner, here)
 		case len(block.Labels) > 0:
-			r.report(here.diagnose(fmt.Sprintf("block %s takes no name", block.Type),
+			r.lose(here.diagnose(fmt.Sprintf("block %s takes no name", block.Type),
 				fmt.Sprintf("write %s { … }", block.Type)))
 		case sec.blocks[block.Type] != nil:
-			r.report(here.diagnose(fmt.Sprintf("block %s stands twice", block.Type),
+			r.lose(here.diagnose(fmt.Sprintf("block %s stands twice", block.Type),
 				fmt.Sprintf("first at %s; make them one", sec.blocks[block.Type].at)))
 		default:
 			sec.blocks[block.Type] = r.read(block.Body, inner, within(where, block.Type), here)
@@ -98,14 +116,14 @@ func (r *sectionReader) read(body *hclsyntax.Body, s *schema, where string, at p
 
 func (r *sectionReader) readNamed(sec *section, block *hclsyntax.Block, inner *schema, here place) {
 	if len(block.Labels) != 1 {
-		r.report(here.diagnose(fmt.Sprintf("block %s takes one name, its kind", block.Type),
+		r.lose(here.diagnose(fmt.Sprintf("block %s takes one name, its kind", block.Type),
 			fmt.Sprintf(`write %s "KIND" { … }`, block.Type)))
 		return
 	}
 	label := block.Labels[0]
 	for _, other := range sec.named {
 		if other.label == label {
-			r.report(here.diagnose(fmt.Sprintf("%s %q stands twice", block.Type, label),
+			r.lose(here.diagnose(fmt.Sprintf("%s %q stands twice", block.Type, label),
 				fmt.Sprintf("first at %s; rename or remove one", other.at)))
 			return
 		}

@@ -83,6 +83,50 @@ func TestErrorTellsTheStateDir(t *testing.T) {
 	}
 }
 
+// TestErrorTellsTheDatabase: only where the file leaves no doubt about it.
+func TestErrorTellsTheDatabase(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		text, database string // empty: in doubt
+		mode           os.FileMode
+	}{
+		"set":                         {"database = \"own.db\"\n", "own.db", 0o644},
+		"not set":                     {"# nothing\n", "bailiff.db", 0o644},
+		"set beside a wrong word":     {"database = \"own.db\"\nfoo = 1\n", "own.db", 0o644},
+		"not set beside a wrong word": {"db = \"own.db\"\n", "", 0o644},
+		"set in a wrong place":        {"lease {\n  database = \"own.db\"\n}\n", "", 0o644},
+		"not set beside a wrong time": {"lease {\n  duration = \"soon\"\n}\n", "bailiff.db", 0o644},
+		"misspelt":                    {"databse = \"own.db\"\n", "", 0o644},
+		"of a wrong type":             {"database = 5\n", "", 0o644},
+		"set twice":                   {"database = \"a.db\"\ndatabase = \"b.db\"\n", "", 0o644},
+		"its line not understood":     {"database: \"own.db\"\n", "", 0o644},
+		"another line not understood": {"database = \"own.db\"\nfoo: 1\n", "", 0o644},
+		"before a lost brace":         {"database = \"own.db\"\nlease {\n", "", 0o644},
+		"an empty file":               {"", "", 0o644},
+		"others can write it":         {"database = \"own.db\"\n", "", 0o646},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, test.text)
+			path := filepath.Join(dir, "config.hcl")
+			write(t, path, test.text, test.mode)
+			write(t, filepath.Join(dir, "handlers", "Bad Name.sh"), "#!/bin/sh\n", 0o755)
+			_, err := config.Load(path)
+			var broken *config.Error
+			if !errors.As(err, &broken) {
+				t.Fatalf("got %v", err)
+			}
+			want := test.database
+			if want != "" {
+				want = filepath.Join(dir, want)
+			}
+			if broken.Database != want {
+				t.Errorf("got %q, want %q", broken.Database, want)
+			}
+		})
+	}
+}
+
 // TestShownCommand: an argument that is secret is told from those that are not.
 func TestShownCommand(t *testing.T) {
 	t.Parallel()
