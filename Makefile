@@ -23,7 +23,8 @@ lint: tools
 	$(GO) mod tidy -diff
 
 bench: build
-	$(GO) test -run '^$$' -bench . -benchtime 2s ./...
+	$(GO) test -run '^$$' -bench . -benchtime 2s ./queue/... ./childproto/... ./supervisor/...
+	$(GO) test -run '^$$' -bench . -benchtime 1x -timeout 20m ./cmd/bailiff
 
 # A state folder whose lock a service holds is left alone: without it a second
 # service could start beside the first.

@@ -34,6 +34,7 @@ func TestLogNobodyReads(t *testing.T) {
 	}
 	close(g.open)
 	w.end()
+	<-w.closed // end itself waits for endUnread at most
 	lines := strings.Split(strings.TrimSuffix(g.String(), "\n"), "\n")
 	last := lines[len(lines)-1]
 	kept := len(lines) - 1
