@@ -346,7 +346,7 @@ func TestBeingWritten(t *testing.T) {
 func TestLookPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, folder := range []string{"one", "two", "work"} {
+	for _, folder := range []string{"one", "two", "here"} {
 		if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -355,7 +355,7 @@ func TestLookPath(t *testing.T) {
 	put(t, dir+"/two/both", "")
 	put(t, dir+"/two/second", "")
 	put(t, dir+"/two/shy", "")
-	put(t, dir+"/work/tool", "")
+	put(t, dir+"/here/tool", "")
 	if err := os.WriteFile(dir+"/one/shy", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -368,14 +368,14 @@ func TestLookPath(t *testing.T) {
 		{name: "second", path: path, want: dir + "/two/second"},
 		{name: "shy", path: path, want: dir + "/two/shy"},
 		{name: "useless", path: path, refusal: "useless: not found by PATH=" + path + "; " + dir + "/one/useless no execute bit. chmod +x " + dir + "/one/useless"},
-		{name: "./tool", path: path, want: dir + "/work/tool"},
+		{name: "./tool", path: path, want: dir + "/here/tool"},
 		{name: "../one/both", path: path, want: dir + "/one/both"},
 		{name: dir + "/two/both", path: "", want: dir + "/two/both"},
 		{name: "tool", path: ":.:" + path, refusal: "tool: not found by PATH=:.:" + path},
 		{name: "both", path: "", refusal: "both: not found: its environment has no PATH"},
 		{name: "", path: path, refusal: "the command is empty"},
 	} {
-		got, err := process.LookPath(c.name, dir+"/work", c.path)
+		got, err := process.LookPath(c.name, dir+"/here", c.path)
 		if c.refusal != "" {
 			refused(t, "LookPath", err, c.refusal)
 			continue
