@@ -37,10 +37,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +52,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if program := filepath.Base(os.Args[0]); program != "bailiff" && program != "probe" {
+		// Under nohup SIGHUP is ignored, and would be by all that the tests start; a
+		// signal that is caught here is at its default there (execve(2)).
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	testscript.Main(m, map[string]func(){"bailiff": main, "probe": probe})
 }
 
