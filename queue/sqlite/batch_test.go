@@ -31,9 +31,7 @@ func (f *fixture) inOrder(requests ...func() error) (answers []error) {
 	var wg sync.WaitGroup
 	for i, r := range requests {
 		wg.Go(func() { answers[i] = r() })
-		for f.Waiting() < i+1 {
-			time.Sleep(time.Millisecond) // there is no event for "is in the queue"
-		}
+		until(func() bool { return f.Waiting() >= i+1 })
 	}
 	release()
 	wg.Wait()
@@ -62,9 +60,7 @@ func TestRenewalsGoBeforeWhatIsLeftOfACommitThatFailed(t *testing.T) {
 				order = append(order, "a")
 				waited := f.Waiting()
 				renewal.Go(func() { _ = runs("renewal", true)() })
-				for f.Waiting() == waited {
-					time.Sleep(time.Millisecond)
-				}
+				until(func() bool { return f.Waiting() != waited })
 				return nil
 			})
 		},

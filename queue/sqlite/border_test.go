@@ -25,9 +25,7 @@ func (f *fixture) leaves(write func(context.Context) error, spoil func()) {
 		})
 	}()
 	waits := func(n int) {
-		for f.Waiting() < n {
-			time.Sleep(time.Millisecond) // there is no event for "is in the queue"
-		}
+		until(func() bool { return f.Waiting() >= n })
 	}
 	waits(1)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -141,3 +141,12 @@ func (f *fixture) expires() []queue.Expired {
 	}
 	return e
 }
+
+// until looks again each millisecond: nothing outside the engine is told when a
+// request stands in the writer's queue, or when the log was copied. The test's own
+// time limit ends it.
+func until(there func() bool) {
+	for !there() {
+		time.Sleep(time.Millisecond)
+	}
+}

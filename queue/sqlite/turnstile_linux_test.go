@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -31,9 +30,7 @@ func TestTurnsAreForCommands(t *testing.T) {
 	command := &fixture{t, q, service.clock}
 	answer := make(chan error, 1)
 	go func() { answer <- command.enqueues(t.Context(), 1, 10) }()
-	for command.Waiting() == 0 {
-		time.Sleep(time.Millisecond) // there is no event for "is in the queue"
-	}
+	until(func() bool { return command.Waiting() != 0 })
 	if err := service.enqueues(t.Context(), 2, 10); err != nil {
 		t.Error(err)
 	}

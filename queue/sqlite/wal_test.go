@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -147,10 +146,11 @@ func TestIdleQueueCopiesTheLog(t *testing.T) {
 	f := newFixture(t)
 	f.add(newJob("a", "1"))
 	c := raw(t, f.Path())
-	for busy, frames, copied := 0, 0, -1; copied < frames || frames == 0; {
+	until(func() bool {
+		var busy, frames, copied int
 		if err := c.QueryRow(`PRAGMA wal_checkpoint(NOOP)`).Scan(&busy, &frames, &copied); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Millisecond) // nothing tells of it
-	}
+		return frames > 0 && copied >= frames
+	})
 }

@@ -40,9 +40,7 @@ func together(f *fixture, n int, write func(i int) error, meanwhile func()) []er
 			early.Add(1)
 		})
 	}
-	for f.Waiting()+int(early.Load()) < n {
-		time.Sleep(time.Millisecond) // there is no event for "is in the queue"
-	}
+	until(func() bool { return f.Waiting()+int(early.Load()) >= n })
 	meanwhile()
 	release()
 	wg.Wait()
@@ -141,9 +139,7 @@ func TestClaimOfACallerWhoLeftIsGivenBack(t *testing.T) {
 		_, err := f.Claim(ctx, want("a", 1, queue.Rule{}))
 		left <- err
 	}()
-	for ctx.Err() == nil {
-		time.Sleep(time.Millisecond)
-	}
+	<-ctx.Done()
 	f.reopen()
 	if job := f.get(1); job.State != queue.StateReady || job.Attempt != 0 || job.Fence != 1 {
 		t.Errorf("job: %+v", job)
@@ -172,9 +168,7 @@ func TestGivingBackIsTriedAgain(t *testing.T) {
 		left <- err
 	}()
 	<-ctx.Done()
-	for f.get(1).Fence == 0 || f.get(1).State == queue.StateLeased { // the lease ends never: the clock stands
-		time.Sleep(time.Millisecond)
-	}
+	until(func() bool { job := f.get(1); return job.Fence > 0 && job.State != queue.StateLeased }) // the lease ends never: the clock stands
 	if job := f.get(1); job.State != queue.StateReady || job.Attempt != 0 || job.Fence != 1 {
 		t.Errorf("job: %+v", job)
 	}
@@ -357,18 +351,14 @@ func TestRenewalsGoFirst(t *testing.T) {
 			told("many")
 		})
 	}
-	for f.Waiting() < 3 {
-		time.Sleep(time.Millisecond)
-	}
+	until(func() bool { return f.Waiting() >= 3 })
 	wg.Go(func() {
 		if r := f.renews(c, time.Minute); r.Err != nil {
 			t.Error(r.Err)
 		}
 		told("renewal")
 	})
-	for f.Waiting() < 4 {
-		time.Sleep(time.Millisecond)
-	}
+	until(func() bool { return f.Waiting() >= 4 })
 	release()
 	wg.Wait()
 	if last := order[len(order)-1]; last == "renewal" {
