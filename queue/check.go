@@ -76,7 +76,10 @@ func inRange[N int | int64](what string, v, least, most N) error {
 	return nil
 }
 
-// quote shows a rejected argument, escaped and short enough for a message.
+// quote shows a rejected argument, escaped, once, and short enough for a message.
 func quote(s string) string {
+	if !utf8.ValidString(s) && len(s) <= 80 {
+		return strconv.Quote(s)
+	}
 	return strconv.Quote(CutText(s, 80))
 }

@@ -24,7 +24,26 @@ var (
 	ErrClosed = errors.New("closed")
 	// ErrFull: the disk is full. Nothing changed.
 	ErrFull = errors.New("disk full")
+	// ErrMoved: the open file, or one beside it, is no longer where it was opened:
+	// moved, deleted or replaced. The queue is closed. It wraps ErrNotOurs.
+	ErrMoved error = &special{"the database was moved, deleted or replaced while in use", ErrNotOurs}
+	// ErrOlder: the database has the schema of an older bailiff, which the service
+	// brings up to date. It wraps ErrNotOurs.
+	ErrOlder error = &special{"an older schema", ErrNotOurs}
+	// ErrDamaged: the file is a bailiff database that has lost its form. It wraps
+	// ErrNotOurs.
+	ErrDamaged error = &special{"the database is damaged; nothing was changed", ErrNotOurs}
 	// ErrUnknown: it may or may not have been recorded. Ask again with the same
 	// key or token: the answer will be the truth.
 	ErrUnknown = errors.New("outcome unknown")
 )
+
+// special is a case of another error, in words of its own: those of the other would
+// say what is not so.
+type special struct {
+	words string
+	of    error
+}
+
+func (e *special) Error() string { return e.words }
+func (e *special) Unwrap() error { return e.of }

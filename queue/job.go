@@ -46,7 +46,7 @@ type Job struct {
 
 	Priority      int
 	Attempt       int // runs since the last requeue
-	MaxAttempts   int // the limit that counts now: the enqueuer's, else the last holder's, else the default
+	MaxAttempts   int // the limit that counts now: the enqueuer's, else the last holder's; 0: not known before its first claim
 	NamedAttempts int // the limit the enqueuer named; 0 is none
 	Fence         int64
 

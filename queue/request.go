@@ -138,12 +138,18 @@ type Requeue struct {
 	Delay    time.Duration // 0: ready at once
 }
 
+// StuckAfter is how long a job stands still before Filter.Stuck selects it: a due
+// job of a kind that is not paused, since it was due; a leased one, since it was
+// claimed. A leased job whose lease is over and not expired yet is stuck at once.
+const StuckAfter = time.Hour
+
 // Filter selects jobs for List. Zero fields do not filter.
 type Filter struct {
 	States    []State
 	Kind      string
 	KeyPrefix string
-	OlderThan time.Duration // since the last transition
+	OlderThan time.Duration // since the last transition; with Stuck instead of StuckAfter
+	Stuck     bool          // jobs that ought to move and do not, see StuckAfter
 	After     int64         // only ids above this one: the page after
 	Limit     int           // 0: DefaultPage; at most MaxPage
 }
@@ -154,4 +160,5 @@ type Agenda struct {
 	NextDue       time.Time        // earliest scheduled job of the kinds asked for; zero: none
 	NextExpiry    time.Duration    // when the first lease of all kinds may be expired, of Clock.Mono
 	HasNextExpiry bool
+	Cancelled     []int64 // leased jobs that somebody asked to cancel, at most 1000
 }

@@ -20,14 +20,17 @@ const module = "github.com/b1213022/bailiff/"
 var may = map[string][]string{
 	"internal/strictjson":  {},
 	"internal/arrows":      {},
+	"internal/proof":       {}, // only tests
 	"queue":                {"internal/strictjson"},
 	"queue/clock":          {"queue"},
+	"queue/queuetest":      {"queue", "queue/clock"},
 	"queue/sqlite":         {"queue", "queue/clock"},
 	"childproto":           {"internal/strictjson"},
 	"supervisor/process":   {},
 	"supervisor/config":    {"queue"},
+	"supervisor/upkeep":    {"queue"},
 	"supervisor":           {"queue", "childproto", "supervisor/process", "supervisor/config"},
-	"cmd/bailiff":          {"internal/strictjson", "queue", "queue/clock", "queue/sqlite", "childproto", "supervisor", "supervisor/process", "supervisor/config", "handlers"},
+	"cmd/bailiff":          {"internal/strictjson", "queue", "queue/clock", "queue/sqlite", "childproto", "supervisor", "supervisor/process", "supervisor/config", "supervisor/upkeep", "handlers"},
 	"handlers":             {},
 	"handlers/wordcount":   {"childproto"},
 	"handlers/handlertest": {},
@@ -37,19 +40,21 @@ var may = map[string][]string{
 // home says where a third-party package may be imported. hclog is everywhere:
 // constructors take a logger.
 var home = map[string][]string{
-	"github.com/mattn/go-sqlite3":     {"queue/sqlite"},
-	"github.com/fsnotify/fsnotify":    {"supervisor/config", "queue/sqlite"},
-	"github.com/hashicorp/hcl/v2":     {"supervisor/config"},
-	"github.com/zclconf/go-cty":       {"supervisor/config"},
-	"github.com/oklog/run":            {"cmd/bailiff"},
-	"github.com/spf13/cobra":          {"cmd/bailiff"},
-	"github.com/schollz/progressbar":  {"cmd/bailiff", "examples/demo"},
-	"github.com/rogpeppe/go-internal": {},
-	"github.com/creack/pty":           {},
-	"encoding/json":                   {}, // too lenient: go-json-experiment reads and writes all JSON here
-	"github.com/hashicorp/go-hclog":   {"queue/sqlite", "supervisor", "supervisor/config", "cmd/bailiff"},
-	"github.com/agext/levenshtein":    {"supervisor/config", "cmd/bailiff"},
-	"golang.org/x/term":               {"cmd/bailiff", "examples/demo"},
+	"github.com/mattn/go-sqlite3":       {"queue/sqlite"},
+	"github.com/fsnotify/fsnotify":      {"supervisor/config", "queue/sqlite"},
+	"github.com/hashicorp/hcl/v2":       {"supervisor/config"},
+	"github.com/zclconf/go-cty":         {"supervisor/config"},
+	"github.com/oklog/run":              {"cmd/bailiff"},
+	"github.com/spf13/cobra":            {"cmd/bailiff"},
+	"github.com/schollz/progressbar":    {"cmd/bailiff", "examples/demo"},
+	"github.com/rogpeppe/go-internal":   {},
+	"github.com/creack/pty":             {},
+	"encoding/json":                     {}, // too lenient: go-json-experiment reads and writes all JSON here
+	"github.com/hashicorp/go-hclog":     {"queue/sqlite", "supervisor", "supervisor/config", "supervisor/upkeep", "cmd/bailiff"},
+	"github.com/agext/levenshtein":      {"supervisor/config", "cmd/bailiff"},
+	"golang.org/x/term":                 {"cmd/bailiff", "examples/demo"},
+	"pgregory.net/rapid":                {},
+	"github.com/anishathalye/porcupine": {},
 }
 
 func TestArrowsPointOneWay(t *testing.T) {

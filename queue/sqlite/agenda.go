@@ -34,7 +34,10 @@ func (q *Queue) Agenda(ctx context.Context, kinds []string) (queue.Agenda, error
 				return err
 			}
 		}
-		return s.nextExpiry(&a)
+		if err := s.nextExpiry(&a); err != nil {
+			return err
+		}
+		return s.cancelled(&a)
 	})
 	return a, err
 }
@@ -57,6 +60,17 @@ func (s *snapshot) outlook(a *queue.Agenda, k *kind) error {
 		a.NextDue = next
 	}
 	return err
+}
+
+// selectMarked finds the leased jobs that somebody asked to cancel.
+const selectMarked = `SELECT id FROM jobs WHERE marked = 1 AND state = 3 AND id > 0 ORDER BY id LIMIT ?`
+
+// cancelled tells which leased jobs their holders are to stop.
+func (s *snapshot) cancelled(a *queue.Agenda) error {
+	return s.each(selectMarked, []any{countEnough}, func(r row) error {
+		a.Cancelled = append(a.Cancelled, r.int(0))
+		return nil
+	})
 }
 
 // nextExpiry tells when the first lease may be expired, be it of this boot or of

@@ -79,7 +79,7 @@ func TestRenewalsGoBeforeWhatIsLeftOfACommitThatFailed(t *testing.T) {
 // other: when the first of them is told that the database is busy, all are.
 func TestWhatIsLeftOfACommitThatFailedWaitsTogether(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := newFixtureOf(t, t.TempDir(), 0)
 	var release func()
 	f.OnCommit(func(n int, commit func() error, _ func(string) error) error {
 		err := commit()

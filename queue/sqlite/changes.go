@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
-
-	"github.com/b1213022/bailiff/queue"
 )
 
 // How Changes looks. A write to the WAL is seen before the commit it belongs to
@@ -24,31 +22,31 @@ const (
 // Changes answers a channel that gets a signal after every commit, by whichever
 // process, as soon as it can be read: at most lastLook later where the system
 // tells of file changes, else within half a second. Signals that nobody took are
-// one. The channel is closed when ctx ends or the queue closes. Each call watches
-// anew.
+// one. The channel is closed when ctx ends or the queue closes, also by itself:
+// every method then tells why. Each call watches anew.
 func (q *Queue) Changes(ctx context.Context) (<-chan struct{}, error) {
 	if q.closed() {
-		return nil, fmt.Errorf("watch for changes: %w", queue.ErrClosed)
+		return nil, fmt.Errorf("watch for changes: %w", q.why)
 	}
-	c, err := openReader(ctx, q.path)
+	c, err := q.connect(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("watch for changes: %w", err)
 	}
 	w := &watch{q: q, c: c, signal: make(chan struct{}, 1)}
 	if w.version, err = w.read(); err != nil {
-		_ = c.close()
+		_ = q.part(c)
 		return nil, fmt.Errorf("watch for changes: %w", err)
 	}
 	notices, stop := w.notify()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed() {
-		_ = errors.Join(stop(), c.close())
-		return nil, fmt.Errorf("watch for changes: %w", queue.ErrClosed)
+		_ = errors.Join(stop(), q.part(c))
+		return nil, fmt.Errorf("watch for changes: %w", q.why)
 	}
 	q.watchers.Go(func() {
 		defer close(w.signal)
-		defer func() { _ = errors.Join(stop(), c.close()) }()
+		defer func() { _ = errors.Join(stop(), q.part(c)) }()
 		w.run(ctx, notices)
 	})
 	return w.signal, nil

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -64,7 +63,8 @@ func (q *Queue) giveBack(claimed []queue.Claimed) *request {
 		return nil
 	}
 	return &request{
-		weight: len(claimed),
+		essential: true,
+		weight:    len(claimed),
 		run: func(t *transaction) error {
 			for _, c := range claimed {
 				s := &queue.Settlement{ID: c.Job.ID, Token: c.Lease.Token, Outcome: queue.Outcome{
@@ -161,7 +161,7 @@ func (t *transaction) candidates(w *queue.Want, n int) (jobs []*jobRow, err erro
 	}
 	kinds = slices.DeleteFunc(kinds, func(k kind) bool { return k.paused })
 	for _, k := range kinds {
-		if err := t.promote(k.id, t.step(n, len(kinds))); err != nil {
+		if err := t.promote(k.id, t.step(n, len(kinds)), n); err != nil {
 			return nil, err
 		}
 		if err := t.each(`SELECT `+jobColumns+` FROM jobs j WHERE j.state = 2 AND j.kind_id = ?
@@ -190,12 +190,9 @@ func (t *transaction) lease(j *jobRow, r *queue.ClaimRequest, w *queue.Want) (qu
 	if err != nil {
 		return queue.Claimed{}, err
 	}
-	handler, err := hex.DecodeString(w.HandlerDigest)
+	handler, err := t.handler(w.HandlerDigest)
 	if err != nil {
-		return queue.Claimed{}, fmt.Errorf("handler digest: %w", err)
-	}
-	if len(handler) == 0 {
-		handler = nil
+		return queue.Claimed{}, err
 	}
 	fence := j.fence
 	j.fence++
@@ -206,9 +203,9 @@ func (t *transaction) lease(j *jobRow, r *queue.ClaimRequest, w *queue.Want) (qu
 	}
 	l := queue.Lease{Token: queue.NewToken(), Fence: j.fence, Length: r.Lease, Deadline: t.mono + r.Lease}
 	_, err = t.exec(`INSERT INTO leases (job_id, fence, token, worker_id, boot_id, length, deadline_mono, expires_mono,
-		uncertain, attempt_limit, handler, guardian, start, claimed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		uncertain, attempt_limit, handler_id, guardian, start, claimed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		j.id, l.Fence, tokenDigest(l.Token), worker, boot, int64(l.Length), int64(l.Deadline), int64(l.Deadline+queue.Margin(l.Length)),
-		uncertainRules.code(cmp.Or(w.Rule.Uncertain, queue.UncertainAsk)), j.limit(), handler,
+		uncertainRules.code(cmp.Or(w.Rule.Uncertain, queue.UncertainAsk)), j.limit(), zeroNull(handler),
 		orNull(r.Owner.Guardian), zeroNull(r.Owner.Start), t.ms())
 	if err != nil {
 		return queue.Claimed{}, err

@@ -220,6 +220,23 @@ func (f *fixture) fellDue(kind string, n int) {
 	f.clock.Advance(2*time.Hour + time.Duration(n)*time.Millisecond)
 }
 
+// Not every claim promotes when many are due, but the oldest due comes first all the
+// same, also before those that were ready at once.
+func TestManyDueComeInTheirOrder(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.fellDue("a", 300)
+	late := f.add(newJob("a", "late"))
+	for i := range 300 {
+		if c := f.claimOne("a", queue.Rule{}); c.Job.ID != int64(i+1) {
+			t.Fatalf("claim %d got job %d", i+1, c.Job.ID)
+		}
+	}
+	if c := f.claimOne("a", queue.Rule{}); c.Job.ID != late.ID {
+		t.Errorf("in the end: job %d, want %d", c.Job.ID, late.ID)
+	}
+}
+
 // Many claims in one commit do not each promote as many as one claim would.
 func TestCommitPromotesABoundedNumber(t *testing.T) {
 	t.Parallel()

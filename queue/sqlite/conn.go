@@ -36,7 +36,13 @@ func (c *conn) inTransaction() bool { return !c.c.AutoCommit() }
 
 // exec runs one statement to its end and says how many rows it changed.
 func (c *conn) exec(query string, args ...any) (int64, error) {
-	r, err := c.c.ExecContext(context.Background(), query, named(args))
+	return c.execIn(context.Background(), query, args...)
+}
+
+// execIn is exec that ends with ctx. What becomes of a transaction then is not
+// known.
+func (c *conn) execIn(ctx context.Context, query string, args ...any) (int64, error) {
+	r, err := c.c.ExecContext(ctx, steady(query), named(args))
 	if err != nil {
 		return 0, explain(err)
 	}
@@ -44,8 +50,12 @@ func (c *conn) exec(query string, args ...any) (int64, error) {
 }
 
 // script runs several statements without arguments.
-func (c *conn) script(text string) error {
-	_, err := c.c.ExecContext(context.Background(), text, nil)
+func (c *conn) script(text string) error { return c.scriptIn(context.Background(), text) }
+
+// scriptIn is script that ends with ctx. What becomes of a transaction then is not
+// known.
+func (c *conn) scriptIn(ctx context.Context, text string) error {
+	_, err := c.c.ExecContext(ctx, text, nil)
 	if err != nil {
 		return explain(err)
 	}
@@ -55,7 +65,7 @@ func (c *conn) script(text string) error {
 // each calls f for every row of the answer, until f fails. f must not use the
 // connection for the same query text.
 func (c *conn) each(ctx context.Context, query string, args []any, f func(row) error) (err error) {
-	rows, err := c.c.QueryContext(ctx, query, named(args))
+	rows, err := c.c.QueryContext(ctx, steady(query), named(args))
 	if err != nil {
 		return explain(err)
 	}

@@ -17,8 +17,9 @@ var sideFiles = []string{"-wal", "-shm", "-journal"}
 
 // Create makes a new database, readable and writable by its owner alone, and
 // closes it again. Nothing is replaced: a file or a stray side file in the way
-// wraps queue.ErrConflict. The folder must exist. When it answers nil, file and
-// name are on the disk; after an error nothing of it is left.
+// wraps queue.ErrConflict, a folder on a network file system queue.ErrNotOurs. The
+// folder must exist. When it answers nil, file and name are on the disk; after an
+// error nothing of it is left.
 func Create(ctx context.Context, path string, opt Options) error {
 	if err := create(ctx, path, opt.withDefaults()); err != nil {
 		return fmt.Errorf("create database %s: %w", path, err)
@@ -33,16 +34,20 @@ func create(ctx context.Context, path string, opt Options) (err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return err
 	}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if err := checkFileSystem(folder, opt.NetworkFS); err != nil {
+		return err
+	}
+	path = filepath.Join(folder, filepath.Base(path))
 	// Held until its last descriptor is closed here: nobody in this process has the
 	// file open meanwhile, whose locks that would drop (header.go).
 	opened.mu.Lock()
 	defer opened.mu.Unlock()
-	for _, side := range sideFiles {
-		if _, err := os.Lstat(path + side); err == nil {
-			return fmt.Errorf("%s is in the way, left behind by another database: %w", path+side, queue.ErrConflict)
-		} else if !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
+	if err := inTheWay(path); err != nil {
+		return err
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, os.ErrExist) {
@@ -76,7 +81,7 @@ func fill(path string, opt Options) error {
 	if err != nil {
 		return err
 	}
-	if err := migrate(c); err != nil {
+	if err := migrate(context.Background(), c, func(int) error { return nil }); err != nil {
 		return errors.Join(err, c.close())
 	}
 	var uid [16]byte

@@ -17,7 +17,7 @@ import (
 
 func TestCreateReplacesNothing(t *testing.T) {
 	t.Parallel()
-	for _, side := range []string{"", "-wal", "-shm", "-journal"} {
+	for _, side := range []string{"", "-wal", "-shm", "-journal", "-reserve"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "q.db")
 		if err := os.WriteFile(path+side, []byte("mine"), 0o600); err != nil {

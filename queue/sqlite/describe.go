@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,7 +24,7 @@ func (v *view) describe(j *jobRow, kind string) (queue.Job, error) {
 	}
 	job := queue.Job{
 		ID: j.id, Kind: kind, Key: j.key, State: state,
-		Priority: int(j.priority), Attempt: int(j.attempt), MaxAttempts: int(j.limit()),
+		Priority: int(j.priority), Attempt: int(j.attempt), MaxAttempts: int(cmp.Or(j.namedLimit, j.lastLimit)),
 		NamedAttempts: int(j.namedLimit), Fence: j.fence,
 		AvailableAt: time.UnixMilli(since).UTC(), CreatedAt: time.UnixMilli(j.created).UTC(),
 		UpdatedAt: time.UnixMilli(j.updated).UTC(),
@@ -47,7 +48,8 @@ func (v *view) whole(j *jobRow) (queue.Job, error) {
 	if err != nil {
 		return queue.Job{}, err
 	}
-	if _, err := v.one(`SELECT payload, meta, result FROM job_data WHERE job_id = ?`, []any{j.id}, func(r row) error {
+	if _, err := v.one(`SELECT d.payload, d.meta, r.result FROM job_data d LEFT JOIN results r ON r.job_id = d.job_id
+		WHERE d.job_id = ?`, []any{j.id}, func(r row) error {
 		job.Payload, job.Meta, job.Result = value(r, 0), value(r, 1), value(r, 2)
 		return nil
 	}); err != nil {

@@ -17,8 +17,8 @@ import (
 // connects anew, takes the write lock, and reads the mark that the transaction
 // had set (commit_mark): now, with the lock held, what stands is settled. Where it
 // does not stand, a small commit of its own overwrites what may be left in the
-// WAL. When SQLite says that the disk is full this is not needed: the last frame
-// was never whole.
+// WAL. When there was no room for it this is not needed: the last frame was never
+// whole.
 //
 // After a sync that failed, reading proves nothing: the kernel may show pages
 // that never reach the disk. The answer is then queue.ErrUnknown, and the queue
@@ -31,12 +31,14 @@ func (w *writer) doubt(t *transaction, cause error) (stands bool, err error) {
 		w.fail("the disk did not confirm a write", cause)
 		return false, fmt.Errorf("%w: the disk did not confirm the write: %w", queue.ErrUnknown, cause)
 	}
-	_ = w.c.close() // a connection in this state has nothing more to say
-	c, err := openWriter(w.q.path)
+	// A connection in this state has nothing more to say. It is closed when there is
+	// another one: SQLite would take it for the last and remove the log.
+	c, err := w.q.connectWriter()
 	if err != nil {
 		w.fail("after a commit that failed it does not open", err)
 		return false, fmt.Errorf("%w: after a commit that failed (%w) the database does not open: %w", queue.ErrUnknown, cause, err)
 	}
+	_ = w.q.part(w.c)
 	w.c = c
 	mark, err := w.settledMark(t, cause)
 	switch {
@@ -63,6 +65,9 @@ func (w *writer) settledMark(t *transaction, cause error) (int64, error) {
 		failed = err
 		return busy(err) && time.Now().Before(deadline)
 	}) {
+		if w.hasFailed() {
+			failed = w.closed
+		}
 		return 0, failed
 	}
 	mark, err := w.c.number(context.Background(), selectMark, w.slot)

@@ -13,6 +13,10 @@ const (
 	writing access = iota
 	reading
 	creating
+	private   // a file that nobody else knows yet: no locks, no syncs; its journal is set by whoever opens it
+	examining // reading a file that may be damaged, or be no queue: it changes nothing in how it is kept
+	besideLog // examining that may not write: if it is the last to close, its log is neither copied nor deleted
+	immutable // reading the file alone, with no lock and nothing beside it
 )
 
 // patience is how long a connection that is being opened or that reads waits for
@@ -44,6 +48,21 @@ func dsn(path string, a access) string {
 	case creating:
 		// A property of the file; setting it again would be a write.
 		settings.Set("_auto_vacuum", "incremental")
+	case private:
+		settings.Del("_journal_mode")
+		settings.Set("_locking_mode", "EXCLUSIVE")
+		settings.Set("_synchronous", "OFF")
+		settings.Set("_cache_size", "-16000")
+	case examining, besideLog, immutable:
+		settings.Del("_journal_mode")
+		settings.Set("_query_only", "on")
+		settings.Set("_busy_timeout", "0")
+		if a != examining {
+			settings.Set("mode", "ro")
+		}
+		if a == immutable {
+			settings.Set("immutable", "1")
+		}
 	}
 	u := url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}
 	return u.String()

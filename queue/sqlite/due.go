@@ -107,10 +107,11 @@ func (v *view) nextDue(kind int64) (at int64, found bool, err error) {
 		return 0, false, err
 	}
 	for _, query := range []string{
-		`SELECT due_at FROM jobs WHERE state = 1 AND kind_id = ?1 AND due_at > ?2 ORDER BY due_at LIMIT 1`,
+		`SELECT due_at FROM jobs WHERE state = 1 AND kind_id = ?1 AND due_at > ?2
+			AND (due_boot IS NOT ?3 OR due_mono > ?4) ORDER BY due_at LIMIT 1`,
 		// Up to the next millisecond: not before it is due.
 		`SELECT ?2 + (due_mono - ?4 + 999999) / 1000000 FROM jobs WHERE state = 1 AND due_mono IS NOT NULL
-			AND kind_id = ?1 AND due_boot = ?3 AND due_mono > ?4 ORDER BY due_mono LIMIT 1`,
+			AND kind_id = ?1 AND due_boot = ?3 AND due_mono > ?4 AND due_at > ?2 ORDER BY due_mono LIMIT 1`,
 	} {
 		if _, err := v.one(query, args, func(r row) error {
 			if !found || r.int(0) < at {

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,9 +16,12 @@ import (
 type accepted struct {
 	queue.NewJob  // without payload and meta
 	payload, meta string
-	digest        [32]byte // of the payload in canonical form
-	due           int64    // 0: at once
+	digest        []byte // of the payload in canonical form
+	due           int64  // or atOnce
 }
+
+// atOnce is the due time of a new job that names none.
+const atOnce = -1
 
 // accept checks a job. What is costly about it happens here, in the caller's
 // goroutine.
@@ -27,12 +29,13 @@ func accept(n queue.NewJob) (*accepted, error) {
 	if err := n.Check(); err != nil {
 		return nil, err
 	}
-	a := &accepted{NewJob: n, payload: string(n.Payload), meta: string(n.Meta)}
+	a := &accepted{NewJob: n, payload: string(n.Payload), meta: string(n.Meta), due: atOnce}
 	a.Payload, a.Meta = nil, nil
-	var err error
-	if a.digest, err = queue.Digest([]byte(a.payload)); err != nil {
+	sum, err := queue.Digest([]byte(a.payload))
+	if err != nil {
 		return nil, err
 	}
+	a.digest = digest(sum)
 	if !n.AvailableAt.IsZero() {
 		// Up to the next millisecond: never before its time.
 		a.due = n.AvailableAt.Add(time.Millisecond - 1).UnixMilli()
@@ -55,10 +58,14 @@ func (q *Queue) Enqueue(ctx context.Context, n queue.NewJob) (queue.Enqueued, er
 		e, err = t.enqueue(a)
 		return err
 	}})
-	if e, err = q.told(ctx, a, e, err); err != nil {
+	var answer queue.Enqueued // e is still the writer's where its caller has left
+	if err == nil {
+		answer = e
+	}
+	if answer, err = q.told(ctx, a, answer, err); err != nil {
 		return queue.Enqueued{}, err
 	}
-	return e, nil
+	return answer, nil
 }
 
 // EnqueueMany stores up to queue.MaxBatch jobs, each with its own answer at its own
@@ -151,7 +158,8 @@ func (q *Queue) told(ctx context.Context, a *accepted, e queue.Enqueued, err err
 	var other *otherPayload
 	switch {
 	case errors.As(err, &other):
-		return queue.Enqueued{}, q.different(ctx, a, other)
+		other.place = q.difference(ctx, other.id, a.payload)
+		return queue.Enqueued{}, fmt.Errorf("enqueue: %w", other)
 	case err != nil || e.Pruned:
 	case e.Created:
 		e.Job.Payload = jsontext.Value(a.payload)
@@ -159,24 +167,11 @@ func (q *Queue) told(ctx context.Context, a *accepted, e queue.Enqueued, err err
 			e.Job.Meta = jsontext.Value(a.meta)
 		}
 	default:
-		e.Job, err = q.Get(ctx, queue.Ref{ID: e.Job.ID})
-		if err != nil {
+		if e, err = q.replayed(ctx, a, e.Job.ID); err != nil {
 			err = fmt.Errorf("enqueue: nothing was changed: %w", err)
 		}
 	}
 	return e, err
-}
-
-// different says where the payloads of a conflict differ, if that can be read.
-func (q *Queue) different(ctx context.Context, a *accepted, other *otherPayload) error {
-	_ = q.read(ctx, "enqueue", func(s *snapshot) error {
-		_, err := s.one(`SELECT payload FROM job_data WHERE job_id = ?`, []any{other.id}, func(r row) error {
-			other.place = queue.Difference([]byte(r.text(0)), []byte(a.payload))
-			return nil
-		})
-		return err
-	})
-	return fmt.Errorf("enqueue: %w", other)
 }
 
 func (t *transaction) enqueue(a *accepted) (queue.Enqueued, error) {
@@ -184,100 +179,39 @@ func (t *transaction) enqueue(a *accepted) (queue.Enqueued, error) {
 	if err != nil {
 		return queue.Enqueued{}, err
 	}
-	j := &jobRow{}
-	found, err := t.one(`SELECT `+jobColumns+`, d.digest FROM jobs j JOIN job_data d ON d.job_id = j.id
-		WHERE j.kind_id = ? AND j.key = ?`, []any{kind, a.Key}, func(r row) error {
-		j.scan(r)
-		return a.same(j, r.blob(jobColumnCount))
-	})
-	if err != nil || found {
-		return queue.Enqueued{Job: queue.Job{ID: j.id}}, err
-	}
-	if e, found, err := t.remembered(a, kind); err != nil || found {
+	if e, taken, err := t.taken(a, kind); err != nil || taken {
 		return e, err
 	}
-	return t.create(a, kind)
-}
-
-// otherPayload is the conflict of a key that stands with another payload.
-type otherPayload struct {
-	name  string
-	id    int64
-	place string // where they differ; empty: not known
-}
-
-func (e *otherPayload) Error() string {
-	if e.place == "" {
-		return fmt.Sprintf("%s with another payload: %v", e.name, queue.ErrConflict)
-	}
-	return fmt.Sprintf("%s with another payload (differs at %s): %v", e.name, e.place, queue.ErrConflict)
-}
-
-func (e *otherPayload) Unwrap() error { return queue.ErrConflict }
-
-// same answers nil if the stored job is the one that is enqueued again.
-func (a *accepted) same(j *jobRow, digest []byte) error {
-	name := fmt.Sprintf("%s/%s is #%d", a.Kind, a.Key, j.id)
-	switch {
-	case !bytes.Equal(digest, a.digest[:]):
-		return &otherPayload{name: name, id: j.id}
-	case j.namedLimit != int64(a.MaxAttempts):
-		return fmt.Errorf("%s with %s, not %s: %w",
-			name, attemptLimit(j.namedLimit), attemptLimit(int64(a.MaxAttempts)), queue.ErrConflict)
-	}
-	return nil
-}
-
-func attemptLimit(n int64) string {
-	if n == 0 {
-		return "no attempt limit named"
-	}
-	return fmt.Sprintf("an attempt limit of %d", n)
-}
-
-// remembered answers for a job that was pruned: its key is taken all the same.
-func (t *transaction) remembered(a *accepted, kind int64) (e queue.Enqueued, found bool, err error) {
-	found, err = t.one(`SELECT job_id, digest, named_limit, state, finished_at FROM remembered
-		WHERE kind_id = ? AND key = ?`, []any{kind, a.Key}, func(r row) error {
-		e = queue.Enqueued{Pruned: true, Job: queue.Job{
-			ID: r.int(0), Kind: a.Kind, Key: a.Key,
-			NamedAttempts: int(r.int(2)), State: states.word(code(r.int(3))), FinishedAt: atMS(r, 4),
-			IdempotencyKey: queue.IdempotencyKey(t.q.uid, a.Kind, a.Key),
-		}}
-		return a.same(&jobRow{id: r.int(0), namedLimit: r.int(2)}, r.blob(1))
-	})
-	return e, found, err
-}
-
-// create stores a job that is new.
-func (t *transaction) create(a *accepted, kind int64) (queue.Enqueued, error) {
-	j := &jobRow{
-		kind: kind, key: a.Key, state: ready, priority: int64(a.Priority), due: a.due,
-		namedLimit: int64(a.MaxAttempts), fence: t.q.fenceFloor, created: t.ms(), updated: t.ms(),
-	}
-	switch {
-	case a.due == 0:
-		j.due = t.ms()
-	case a.due > t.ms():
-		j.state = scheduled
-	}
-	if err := allowed(0, queue.EventEnqueue, j.state); err != nil {
-		return queue.Enqueued{}, err
-	}
-	var err error
-	if j.id, err = t.insert(`INSERT INTO jobs (kind_id, key, state, priority, due_at, named_limit, fence, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		j.kind, j.key, j.state, j.priority, j.due, j.namedLimit, j.fence, j.created, j.updated); err != nil {
-		return queue.Enqueued{}, err
-	}
-	if _, err := t.exec(`INSERT INTO job_data (job_id, payload, digest, meta) VALUES (?, ?, ?, ?)`,
-		j.id, a.payload, a.digest[:], orNull(a.meta)); err != nil {
-		return queue.Enqueued{}, err
-	}
-	t.counts[place{kind, j.state}]++
-	if err := t.record(j, queue.EventEnqueue, 0, entry{}); err != nil {
+	j := &jobRow{kind: kind, key: a.Key, priority: int64(a.Priority), due: a.due, namedLimit: int64(a.MaxAttempts)}
+	if err := t.create(j, "", `INSERT INTO job_data (job_id, payload, digest, meta) VALUES (?, ?, ?, ?)`,
+		a.payload, a.digest, orNull(a.meta)); err != nil {
 		return queue.Enqueued{}, err
 	}
 	job, err := t.describe(j, a.Kind)
 	return queue.Enqueued{Job: job, Created: true}, err
+}
+
+// create stores a job that is new: its row, which may be due atOnce, its history with the
+// detail, and by insertData, whose first argument is the id, what its handler reads.
+func (t *transaction) create(j *jobRow, detail, insertData string, args ...any) (err error) {
+	j.state, j.fence, j.created, j.updated = ready, t.q.fenceFloor, t.ms(), t.ms()
+	switch {
+	case j.due == atOnce:
+		j.due = t.ms()
+	case j.due > t.ms():
+		j.state = scheduled
+	}
+	if err := allowed(0, queue.EventEnqueue, j.state); err != nil {
+		return err
+	}
+	if j.id, err = t.insert(`INSERT INTO jobs (kind_id, key, state, priority, due_at, named_limit, fence, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		j.kind, j.key, j.state, j.priority, j.due, j.namedLimit, j.fence, j.created, j.updated); err != nil {
+		return err
+	}
+	if _, err := t.exec(insertData, append([]any{j.id}, args...)...); err != nil {
+		return err
+	}
+	t.counts[place{j.kind, j.state}]++
+	return t.record(j, queue.EventEnqueue, 0, entry{detail: detail})
 }

@@ -20,10 +20,17 @@ type sqlError struct {
 }
 
 func (e *sqlError) Error() string {
-	if e.sentinel == nil {
-		return fmt.Sprintf("sqlite: %v (code %d)", e.cause, e.cause.ExtendedCode)
+	text := fmt.Sprintf("sqlite: %v (code %d)", e.cause, e.cause.ExtendedCode)
+	switch e.cause.SystemErrno {
+	case syscall.EFBIG:
+		text = "the file size limit of this process is reached (ulimit -f): " + text
+	case syscall.EDQUOT:
+		text = "the disk quota is used up: " + text
 	}
-	return fmt.Sprintf("%v: sqlite: %v (code %d)", e.sentinel, e.cause, e.cause.ExtendedCode)
+	if e.sentinel == nil {
+		return text
+	}
+	return fmt.Sprintf("%v: %s", e.sentinel, text)
 }
 
 func (e *sqlError) Unwrap() []error {
@@ -49,12 +56,12 @@ func explain(err error) error {
 
 func sentinel(e sqlite3.Error) error {
 	switch {
-	case e.Code == sqlite3.ErrFull, e.SystemErrno == syscall.ENOSPC, e.SystemErrno == syscall.EDQUOT:
+	case e.Code == sqlite3.ErrFull, e.SystemErrno == syscall.ENOSPC, e.SystemErrno == syscall.EDQUOT, e.SystemErrno == syscall.EFBIG:
 		return queue.ErrFull
 	case isBusy(e):
 		return queue.ErrBusy
 	case e.Code == sqlite3.ErrNotADB, e.Code == sqlite3.ErrCorrupt:
-		return queue.ErrNotOurs
+		return queue.ErrDamaged
 	case e.Code == sqlite3.ErrInterrupt:
 		return context.Canceled
 	default:
@@ -75,6 +82,12 @@ func busy(err error) bool {
 	return errors.As(err, &e) && isBusy(e)
 }
 
+// readOnly reports whether SQLite may not write to the file.
+func readOnly(err error) bool {
+	var e sqlite3.Error
+	return errors.As(err, &e) && e.Code == sqlite3.ErrReadonly
+}
+
 // fromSQL reports whether err is an error of SQLite and not a refusal.
 func fromSQL(err error) bool {
 	var e *sqlError
@@ -90,10 +103,25 @@ func syncFailed(err error) bool {
 		(e.ExtendedCode == sqlite3.ErrIoErrFsync || e.ExtendedCode == sqlite3.ErrIoErrDirFsync)
 }
 
-// outOfSpace reports whether SQLite itself said that the disk is full. When a
-// COMMIT answers so, the last frame of the transaction, the one that makes it
-// valid, was never whole in the WAL.
+// outOfSpace reports whether there was no room for a write: on the disk, of a
+// quota or below a limit. When a COMMIT answers so, the last frame of the
+// transaction, the one that makes it valid, was never whole in the WAL.
 func outOfSpace(err error) bool {
 	var e sqlite3.Error
-	return errors.As(err, &e) && e.Code == sqlite3.ErrFull
+	return errors.As(err, &e) &&
+		(e.Code == sqlite3.ErrFull || e.ExtendedCode == sqlite3.ErrIoErrWrite && sentinel(e) == queue.ErrFull)
+}
+
+// tooLarge reports whether a write failed at the limit that is set for the size of
+// this process's files.
+func tooLarge(err error) bool { return systemError(err) == syscall.EFBIG }
+
+// overQuota reports whether a write failed at what a user may take of the disk.
+func overQuota(err error) bool { return systemError(err) == syscall.EDQUOT }
+
+// systemError is what the system had told SQLite.
+func systemError(err error) syscall.Errno {
+	var e sqlite3.Error
+	_ = errors.As(err, &e)
+	return e.SystemErrno
 }

@@ -60,7 +60,8 @@ func (t *transaction) expire() (expired []queue.Expired, more bool, err error) {
 const selectOver = `SELECT ` + heldColumns + ` FROM leases l JOIN workers w ON w.id = l.worker_id
 	WHERE l.boot_id = ? AND l.expires_mono <= ? ORDER BY l.expires_mono LIMIT ?`
 
-// over are the leases to be expired: those of this boot, then those of others.
+// over are the leases to be expired, of this boot and of others, those over longest
+// first.
 func (t *transaction) over() (list []held, err error) {
 	boot, err := t.bootID()
 	if err != nil {
@@ -70,6 +71,7 @@ func (t *transaction) over() (list []held, err error) {
 		[]any{boot, int64(t.mono), expireBound}, func(r row) error {
 			var h held
 			h.scan(r)
+			h.expires = h.deadline + queue.Margin(h.length)
 			list = append(list, h)
 			return nil
 		}); err != nil {
@@ -81,16 +83,18 @@ func (t *transaction) over() (list []held, err error) {
 	}
 	others = slices.DeleteFunc(others, func(s stranger) bool { return s.expires > t.mono })
 	slices.SortFunc(others, func(a, b stranger) int { return cmp.Compare(a.expires, b.expires) })
-	for _, s := range others[:min(len(others), expireBound-len(list))] {
+	for _, s := range others[:min(len(others), expireBound)] {
 		h, found, err := t.leaseOf(s.job)
 		if err != nil {
 			return nil, err
 		}
 		if found {
+			h.expires = s.expires
 			list = append(list, h)
 		}
 	}
-	return list, nil
+	slices.SortStableFunc(list, func(a, b held) int { return cmp.Compare(a.expires, b.expires) })
+	return list[:min(len(list), expireBound)], nil
 }
 
 func (t *transaction) expireOne(h *held) (queue.Expired, error) {

@@ -2,7 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
+
+	"github.com/b1213022/bailiff/queue"
 )
 
 // ExpireBound and PromoteBound let tests make more than one commit's worth.
@@ -110,16 +114,85 @@ func LooksAfterEvent(found int) (at []time.Duration) {
 // Queries are those whose cost must not grow with what they do not ask for, with
 // how each is to find its rows.
 func Queries() map[string][]string {
-	return map[string][]string{
-		countByWall:     {"SEARCH jobs USING COVERING INDEX jobs_scheduled (kind_id=? AND due_at<?)"},
-		countByMono:     {"SEARCH jobs USING COVERING INDEX jobs_delayed (kind_id=? AND due_boot=? AND due_mono>? AND due_mono<?)"},
-		selectOver:      {"SEARCH l USING INDEX leases_expiry (boot_id=? AND expires_mono<?)"},
-		nextBoot:        {"SEARCH leases USING COVERING INDEX leases_expiry (boot_id>?)"},
-		selectStrangers: {"SEARCH leases USING INDEX leases_expiry (boot_id=?)"},
+	all := map[string][]string{}
+	for query, plan := range map[string][]string{
+		streamBegin + listedJobs + `4` + streamEnd:            {"SEARCH j USING COVERING INDEX jobs_listed (kind_id=? AND state=? AND rowid>?)"},
+		streamBegin + allJobs + streamEnd:                     {"SEARCH j USING INTEGER PRIMARY KEY (rowid>?)"},
+		streamBegin + notDue + streamEnd:                      {"SEARCH j USING COVERING INDEX jobs_scheduled (kind_id=? AND due_at>?)"},
+		streamBegin + keyedJobs(`?7`, `?8`) + streamEnd:       {"SEARCH j USING COVERING INDEX sqlite_autoindex_jobs_1 (kind_id=? AND key>? AND key<?)"},
+		streamBegin + overdueJobs(`?7`, `?8`) + streamEnd:     {"SEARCH j USING COVERING INDEX jobs_ready (kind_id=? AND priority=? AND due_at<?)"},
+		streamBegin + `jobs j WHERE ` + dueByWall + streamEnd: {"SEARCH j USING COVERING INDEX jobs_scheduled (kind_id=? AND due_at<?)"},
+		countByWall:                         {"SEARCH jobs USING COVERING INDEX jobs_scheduled (kind_id=? AND due_at<?)"},
+		countByMono:                         {"SEARCH jobs USING COVERING INDEX jobs_delayed (kind_id=? AND due_boot=? AND due_mono>? AND due_mono<?)"},
+		selectOver:                          {"SEARCH l USING INDEX leases_expiry (boot_id=? AND expires_mono<?)"},
+		selectMarked:                        {"SEARCH jobs USING COVERING INDEX jobs_marked (id>?)"},
+		nextBoot:                            {"SEARCH leases USING COVERING INDEX leases_expiry (boot_id>?)"},
+		selectStrangers:                     {"SEARCH leases USING INDEX leases_expiry (boot_id=?)"},
+		selectPast(queue.StateDone):         {"SEARCH j USING COVERING INDEX jobs_finished (kind_id=? AND state=? AND finished_at<?)"},
+		countPrunable(queue.StateCancelled): {"SEARCH j USING COVERING INDEX jobs_finished (kind_id=? AND state=? AND finished_at<?)"},
+		stillPast: {
+			"SEARCH j USING INTEGER PRIMARY KEY (rowid=?)",
+			"SEARCH e USING PRIMARY KEY (job_id=?)",
+		},
+		forget[0]: {"SEARCH j USING INTEGER PRIMARY KEY (rowid=?)"},
+		forget[1]: {"SEARCH effects USING PRIMARY KEY (job_id=?)"},
+		forget[2]: {"SEARCH history USING PRIMARY KEY (job_id=?)"},
+		forget[3]: {"SEARCH results USING INTEGER PRIMARY KEY (rowid=?)"},
+		forget[4]: {"SEARCH job_data USING INTEGER PRIMARY KEY (rowid=?)"},
+		forget[5]: {"SEARCH jobs USING INTEGER PRIMARY KEY (rowid=?)"},
 		promoteDue: {
 			"SEARCH jobs USING COVERING INDEX jobs_scheduled (kind_id=? AND due_at<?)",
 			"SEARCH jobs USING COVERING INDEX jobs_delayed (kind_id=? AND due_boot=? AND due_mono>? AND due_mono<?)",
 			"SEARCH jobs USING INTEGER PRIMARY KEY (rowid=?)",
 		},
+	} {
+		all[steady(query)] = plan
 	}
+	return all
+}
+
+// BeginUpgrade does all that brings an older schema up to date but the end of the
+// transaction, much of it in the file already.
+func BeginUpgrade(path string) error {
+	c, err := openConn(dsn(path, writing))
+	if err != nil {
+		return err
+	}
+	version, err := schemaVersion(c)
+	if err != nil {
+		return err
+	}
+	if err := c.script(`PRAGMA cache_size = 2; PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	return steps(context.Background(), c, version)
+}
+
+// BringUp brings version 1 of the schema up to date with a COMMIT of the caller's, who
+// gets what commits for real. The function begun of its statements calls begun.
+func BringUp(ctx context.Context, path string, opt Options, begun func(), commit func(commit func() error) error) error {
+	c, err := openWriter(path)
+	if err != nil {
+		return err
+	}
+	if err := c.c.RegisterFunc("begun", func() int64 { begun(); return 1 }, false); err != nil {
+		return err
+	}
+	opt = opt.withDefaults()
+	q := &Queue{path: path, clock: opt.Clock, boot: opt.Clock.Boot(), logger: opt.Logger}
+	err = q.bringUp(ctx, c, 1, func(c *conn) error { return commit(c.commit) })
+	return errors.Join(err, c.close())
+}
+
+// Miscounted are the places whose kept count is not the number of jobs there.
+func (q *Queue) Miscounted() (list []string, err error) {
+	err = q.read(context.Background(), "test", func(s *snapshot) error {
+		return s.each(`SELECT kind_id, state, sum(n) FROM (
+			SELECT kind_id, state, n FROM counts UNION ALL SELECT kind_id, state, -1 FROM jobs
+			) GROUP BY kind_id, state HAVING sum(n) <> 0`, nil, func(r row) error {
+			list = append(list, fmt.Sprintf("kind %d, state %s: counted %d too many", r.int(0), states.word(code(r.int(1))), r.int(2)))
+			return nil
+		})
+	})
+	return list, err
 }

@@ -21,7 +21,7 @@ func (q *Queue) CloseJob(ctx context.Context, ref queue.Ref, f queue.Finding) (q
 		if result == "" {
 			return nil
 		}
-		_, err := t.exec(`UPDATE job_data SET result = ? WHERE job_id = ?`, result, j.id)
+		_, err := t.exec(putResult, j.id, result)
 		return err
 	})
 }

@@ -27,11 +27,12 @@ const (
 )
 
 // opened are the files that queues of this process have open.
-var opened = openFiles{count: map[fileID]int{}}
+var opened = openFiles{count: map[fileID]int{}, lent: map[fileID]int{}}
 
 type openFiles struct {
 	mu    sync.Mutex // held from the look at a file until a queue has it open, and while a file is made
 	count map[fileID]int
+	lent  map[fileID]int // read by restores, with descriptors of their own
 }
 
 // claim looks at the file and, if it is ours, opens it with open, which must
@@ -44,12 +45,17 @@ func (o *openFiles) claim(path string, open func() error) (release func(), err e
 	switch {
 	case err != nil:
 		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("it is a folder: %w", queue.ErrNotOurs)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("it is no regular file: %w", queue.ErrNotOurs)
 	case info.Size() == 0:
 		return nil, fmt.Errorf("it is empty: %w", queue.ErrNotOurs)
 	}
 	id := identity(info)
+	if o.lent[id] > 0 {
+		return nil, fmt.Errorf("a restore reads it just now: %w", queue.ErrBusy)
+	}
 	if o.count[id] == 0 {
 		if err := checkHeader(path); err != nil {
 			return nil, err
@@ -58,12 +64,47 @@ func (o *openFiles) claim(path string, open func() error) (release func(), err e
 	if err := open(); err != nil {
 		return nil, err
 	}
+	// Some file systems give a file another number when it is first written to.
+	if now, err := fileAt(path); err == nil {
+		id = now
+	}
 	o.count[id]++
 	return func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		if o.count[id]--; o.count[id] == 0 {
 			delete(o.count, id)
+		}
+	}, nil
+}
+
+// lend lets the caller open a file of ours itself, which no queue of this process
+// then opens until release; one that a queue has open wraps queue.ErrConflict.
+func (o *openFiles) lend(path string) (release func(), err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("it is a folder: %w", queue.ErrNotOurs)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("it is no regular file: %w", queue.ErrNotOurs)
+	}
+	id := identity(info)
+	if o.count[id] > 0 {
+		return nil, errInUse
+	}
+	if err := checkHeader(path); err != nil {
+		return nil, err
+	}
+	o.lent[id]++
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.lent[id]--; o.lent[id] == 0 {
+			delete(o.lent, id)
 		}
 	}, nil
 }
@@ -81,10 +122,13 @@ func checkHeader(path string) error {
 	if err := errors.Join(ignoreShort(err), f.Close()); err != nil {
 		return err
 	}
-	if err != nil || !bytes.HasPrefix(header, []byte(headerMagic)) {
-		return fmt.Errorf("it is no SQLite database, or a damaged one: %w", queue.ErrNotOurs)
-	}
-	if id := binary.BigEndian.Uint32(header[headerApplicationID:]); id != applicationID {
+	id := binary.BigEndian.Uint32(header[headerApplicationID:])
+	switch whole := err == nil && bytes.HasPrefix(header, []byte(headerMagic)); {
+	case !whole && id == applicationID:
+		return damaged("its beginning is lost")
+	case !whole:
+		return refuse("it is no SQLite database, or a damaged one")
+	case id != applicationID:
 		return fmt.Errorf("it is another program's database (application id %#x): %w", id, queue.ErrNotOurs)
 	}
 	return checkVersion(int(binary.BigEndian.Uint32(header[headerUserVersion:])))

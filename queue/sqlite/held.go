@@ -19,6 +19,7 @@ type held struct {
 	deadline     time.Duration // of the boot's monotonic clock
 	uncertain    queue.UncertainRule
 	limit        int64
+	expires      time.Duration // of this machine's clock; only over sets it
 }
 
 const heldColumns = `l.job_id, l.fence, l.token, l.worker_id, l.boot_id, w.name, l.length, l.deadline_mono,
@@ -34,8 +35,7 @@ func (h *held) scan(r row) {
 
 // tokenDigest is what the file knows of a token: enough to recognise it.
 func tokenDigest(token queue.Token) []byte {
-	sum := sha256.Sum256(token[:])
-	return sum[:]
+	return digest(sha256.Sum256(token[:]))
 }
 
 // leaseOf finds the lease that stands on a job, if any.

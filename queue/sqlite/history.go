@@ -21,9 +21,9 @@ func (q *Queue) History(ctx context.Context, id int64, limit int) ([]queue.Entry
 		if _, err := s.job(queue.Ref{ID: id}); err != nil {
 			return err
 		}
-		return s.each(`SELECT h.at, h.event, h.from_state, h.to_state, h.attempt, h.fence, w.name, h.handler, h.detail,
-			h.count, h.last_at, h.last_fence
-			FROM history h LEFT JOIN workers w ON w.id = h.worker_id
+		return s.each(`SELECT h.at, h.event, h.from_state, h.to_state, h.attempt, h.fence, w.name, f.digest, h.detail,
+			h.count, coalesce(h.last_at, h.at), coalesce(h.last_fence, h.fence)
+			FROM history h LEFT JOIN workers w ON w.id = h.worker_id LEFT JOIN handler_files f ON f.id = h.handler_id
 			WHERE h.job_id = ? ORDER BY h.seq DESC LIMIT ?`,
 			[]any{id, cmp.Or(limit, queue.DefaultHistory)}, func(r row) error {
 				list = append(list, queue.Entry{

@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -30,8 +32,8 @@ type turns struct {
 	others  time.Time     // when it last saw that others write
 }
 
-// lock begins an immediate transaction. After each try that failed it asks
-// whether to go on.
+// lock begins an immediate transaction, on the files that were opened and a schema
+// that this program knows. After each try that failed it asks whether to go on.
 func (w *writer) lock(goOn func(error) bool) bool {
 	began := time.Now()
 	pause := w.turns.pause
@@ -45,12 +47,12 @@ func (w *writer) lock(goOn func(error) bool) bool {
 		err := w.c.script(`BEGIN IMMEDIATE`)
 		if err == nil {
 			w.seeOthers()
-			return true
+			return w.inPlace() && w.knowsSchema()
 		}
 		if syncFailed(err) {
 			w.fail("the disk did not confirm a write", err)
 		}
-		if !goOn(err) {
+		if w.giveUp() || !busy(err) && !w.inPlace() || !goOn(err) {
 			return false
 		}
 		w.turns.others = time.Now()
@@ -103,6 +105,18 @@ func (w *writer) seeOthers() {
 	if err == nil && version != w.turns.version { // an error comes again with the next statement
 		w.turns.version, w.turns.others = version, time.Now()
 	}
+}
+
+// knowsSchema reports whether the schema is still the one that this program works
+// with. Where a newer program has changed it, the queue is closed.
+func (w *writer) knowsSchema() bool {
+	version, err := schemaVersion(w.c)
+	if !errors.Is(err, errNewer) {
+		return true // another error comes again with the next statement
+	}
+	w.rollback()
+	w.fail(fmt.Sprintf("a newer bailiff brought the schema to version %d: start this one anew", version), err)
+	return false
 }
 
 // impatient answers those who waited too long for the lock, or all when it is

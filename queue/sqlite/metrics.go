@@ -33,10 +33,7 @@ func (q *Queue) Metrics(ctx context.Context) (queue.Metrics, error) {
 
 func (s *snapshot) kindMetrics(k *kind) (queue.KindMetrics, error) {
 	m := queue.KindMetrics{Paused: k.paused}
-	fields := map[code]*int64{
-		scheduled: &m.Scheduled, ready: &m.Ready, leased: &m.Leased, done: &m.Done,
-		dead: &m.Dead, quarantined: &m.Quarantined, cancelled: &m.Cancelled,
-	}
+	fields := countFields(&m.Counts)
 	if err := s.each(`SELECT state, n FROM counts WHERE kind_id = ?`, []any{k.id}, func(r row) error {
 		*fields[code(r.int(0))] = r.int(1)
 		return nil
@@ -80,6 +77,14 @@ func (s *snapshot) oldestReady(kind, oldest int64) (int64, error) {
 		if err != nil || !found {
 			return oldest, err
 		}
+	}
+}
+
+// countFields tells which count is of which state.
+func countFields(n *queue.Counts) map[code]*int64 {
+	return map[code]*int64{
+		scheduled: &n.Scheduled, ready: &n.Ready, leased: &n.Leased, done: &n.Done,
+		dead: &n.Dead, quarantined: &n.Quarantined, cancelled: &n.Cancelled,
 	}
 }
 

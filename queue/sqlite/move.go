@@ -13,12 +13,12 @@ import (
 type entry struct {
 	worker  int64 // 0: none
 	attempt int64 // of the run it is about; 0: as the row stands
-	handler []byte
+	handler int64 // of handler_files; 0: none
 	detail  string
 }
 
 const updateJob = `UPDATE jobs SET state = ?, due_at = ?, due_boot = ?, due_mono = ?, attempt = ?, last_limit = ?,
-	fence = ?, marked = ?, effects_possible = ?, needs_review = ?, updated_at = ?, finished_at = ?, last_error = ?,
+	fence = ?, marked = ?, effects_possible = ?, needs_review = ?, updated_at = ?, finished_at = ?, kept = 0, last_error = ?,
 	settled_token = ?, settled_outcome = ?
 	WHERE id = ? AND state = ? AND fence = ?`
 
@@ -74,13 +74,13 @@ func allowed(from code, event queue.Event, to code) error {
 }
 
 const insertHistory = `INSERT INTO history (job_id, seq, at, event, from_state, to_state, attempt, fence,
-	worker_id, handler, detail, last_at, last_fence)
-	SELECT ?1, coalesce(max(seq), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?2, ?7 FROM history WHERE job_id = ?1`
+	worker_id, handler_id, detail)
+	SELECT ?1, coalesce(max(seq), 0) + 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM history WHERE job_id = ?1`
 
 // record writes a row of the history about j as it stands now. from 0 is none.
 func (t *transaction) record(j *jobRow, event queue.Event, from code, e entry) error {
 	_, err := t.exec(insertHistory, j.id, t.ms(), events.code(event), zeroNull(int64(from)), j.state,
-		cmp.Or(e.attempt, j.attempt), j.fence, zeroNull(e.worker), e.handler, orNull(e.detail))
+		cmp.Or(e.attempt, j.attempt), j.fence, zeroNull(e.worker), zeroNull(e.handler), orNull(e.detail))
 	return err
 }
 

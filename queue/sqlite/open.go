@@ -31,29 +31,51 @@ func open(ctx context.Context, path string, opt Options) (*Queue, error) {
 		return nil, err
 	}
 	var c *conn
+	var f *files
 	release, err := opened.claim(path, func() (err error) {
+		if err := takePlace(path, opt); err != nil {
+			return err
+		}
 		if err := mayWrite(path, filepath.Dir(path)); err != nil {
 			return err
 		}
-		c, err = openWriter(path)
-		return err
+		if err := refuseSnapshot(path); err != nil {
+			return err
+		}
+		if c, err = openWithin(path, opt); err != nil {
+			return err
+		}
+		if f, err = filesOf(path); err != nil {
+			return errors.Join(err, c.close())
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	q := &Queue{
-		path: path, release: release, clock: opt.Clock, boot: opt.Clock.Boot(), random: opt.Random, lockWait: opt.LockWait, logger: opt.Logger,
-		pool: newPool(path), closing: make(chan struct{}),
+		path: path, files: f, release: release, clock: opt.Clock, boot: opt.Clock.Boot(), random: opt.Random, lockWait: opt.LockWait, logger: opt.Logger,
+		closing: make(chan struct{}),
 	}
+	q.pool = q.newPool()
 	if q.boot == "" {
 		// A clock that nobody else can read the same way: its leases are foreign
 		// to every other process.
 		token := queue.NewToken()
 		q.boot = "unknown-" + token.Text()
 	}
-	if err := q.identify(c); err != nil {
-		err = errors.Join(err, c.close())
-		release()
+	err = q.upgrade(ctx, c, opt.Migrate)
+	if err == nil {
+		err = q.identify(c)
+	}
+	if err == nil {
+		err = q.files.check()
+	}
+	if err != nil {
+		err = errors.Join(err, q.part(c))
+		if q.leftOpen.Load() == nil {
+			release()
+		}
 		return nil, err
 	}
 	q.close = sync.OnceValue(q.shut)
@@ -62,6 +84,7 @@ func open(ctx context.Context, path string, opt Options) (*Queue, error) {
 		turn = openTurnstile(path)
 	}
 	q.writer = newWriter(q, c, turn)
+	q.watchers.Go(q.patrol)
 	return q, nil
 }
 
@@ -76,6 +99,22 @@ func resolve(path string) (string, error) {
 		return "", fmt.Errorf("no such file: %w", queue.ErrNotFound)
 	}
 	return real, err
+}
+
+// openWithin is openWriter that gives the reserve up where the disk is too full to
+// open the database.
+func openWithin(path string, opt Options) (*conn, error) {
+	c, err := openWriter(path)
+	r := reserve{path: path}
+	r.state = r.look()
+	if !r.helps(err) {
+		return c, err
+	}
+	if err := r.give(); err != nil {
+		return nil, err
+	}
+	opt.Logger.Warn("the disk is full: the reserve was given up to open the database", "database", path)
+	return openWriter(path)
 }
 
 // openWriter makes the connection that writes, and checks that the settings of
@@ -100,6 +139,9 @@ func setUp(c *conn) error {
 	if err := c.script(`PRAGMA journal_size_limit = 67108864; PRAGMA busy_timeout = 0; PRAGMA wal_autocheckpoint = 0`); err != nil {
 		return err
 	}
+	if err := writable(c); err != nil {
+		return err
+	}
 	for _, setting := range []struct{ name, want string }{
 		{"journal_mode", "wal"}, {"synchronous", "2"}, {"foreign_keys", "1"}, {"auto_vacuum", "2"},
 	} {
@@ -111,17 +153,31 @@ func setUp(c *conn) error {
 			return err
 		}
 		if got != setting.want {
-			return fmt.Errorf("%s is %s, not %s: %w", setting.name, got, setting.want, queue.ErrNotOurs)
+			return refuse("%s is %s, not %s: another program changed it", setting.name, got, setting.want)
 		}
+	}
+	return nil
+}
+
+// writable makes a write that changes nothing. Where SQLite may not open a file for
+// writing, if only for the want of a descriptor at that moment, it opens it for
+// reading, and says so no earlier. Any other error comes again.
+func writable(c *conn) error {
+	_, err := c.exec(`DELETE FROM commit_mark WHERE slot < 0`)
+	if readOnly(err) {
+		return fmt.Errorf("it could be opened for reading alone: %w", err)
 	}
 	return nil
 }
 
 // identify reads which queue the file holds, and that the tables are there.
 func (q *Queue) identify(c *conn) error {
-	found, err := c.one(context.Background(), `SELECT uid, fence_floor FROM queue`, nil, func(r row) error {
+	found, err := c.one(context.Background(), `SELECT uid, fence_floor, snapshot_at FROM queue`, nil, func(r row) error {
 		copy(q.uid[:], r.blob(0))
 		q.fenceFloor = r.int(1)
+		if !r.null(2) {
+			return isSnapshot(q.path, atMS(r, 2))
+		}
 		return nil
 	})
 	if err == nil && !found {

@@ -8,14 +8,20 @@ import (
 )
 
 // Pause keeps everybody from claiming jobs of a kind, or lets them again. It is
-// durable, touches no run under way, and asking twice changes nothing. A kind that
-// never had a job wraps queue.ErrNotFound: a name that is misspelt must not pass
-// for one that is paused.
+// durable, touches no run under way, and asking twice changes nothing. A kind may
+// be paused before its first job, and is listed by Metrics from then on: whoever
+// asks people for a name looks there first, whether it is misspelt. To resume a
+// kind that is neither paused nor ever had a job wraps queue.ErrNotFound.
 func (q *Queue) Pause(ctx context.Context, kind string, paused bool) error {
 	if err := queue.ValidKind(kind); err != nil {
 		return fmt.Errorf("pause: %w", err)
 	}
 	return q.write(ctx, "pause", &request{run: func(t *transaction) error {
+		if paused { // the kind may be new
+			if _, err := t.kind(kind); err != nil {
+				return err
+			}
+		}
 		list, err := t.kinds([]string{kind})
 		if err != nil {
 			return err

@@ -14,7 +14,9 @@ const readers = 4
 
 // pool holds the connections that read. They are made when first needed.
 type pool struct {
-	path string
+	connect func(context.Context) (*conn, error)
+	part    func(*conn) error // closes one
+
 	room chan struct{} // one element for each connection in use
 	kept chan struct{} // the same for the place that is kept
 
@@ -39,8 +41,8 @@ type loan struct {
 	room chan struct{}
 }
 
-func newPool(path string) *pool {
-	return &pool{path: path, room: make(chan struct{}, readers), kept: make(chan struct{}, 1)}
+func (q *Queue) newPool() *pool {
+	return &pool{connect: q.connect, part: q.part, room: make(chan struct{}, readers), kept: make(chan struct{}, 1)}
 }
 
 // take gives the caller a connection of its own until give, or
@@ -81,7 +83,7 @@ func (p *pool) take(ctx context.Context, closing <-chan struct{}, r reader) (loa
 	}
 	p.mu.Unlock()
 	var err error
-	if l.conn, err = openReader(ctx, p.path); err != nil {
+	if l.conn, err = p.connect(ctx); err != nil {
 		p.leave()
 		<-l.room
 		return loan{}, err
@@ -154,7 +156,7 @@ func openReader(ctx context.Context, path string) (c *conn, err error) {
 // ended is closed.
 func (p *pool) give(l loan) {
 	if l.conn.inTransaction() {
-		_ = l.conn.close()
+		_ = p.part(l.conn)
 	} else {
 		p.mu.Lock()
 		p.idle = append(p.idle, l.conn)
@@ -173,7 +175,7 @@ func (p *pool) close() error {
 	p.kept <- struct{}{}
 	var errs []error
 	for _, c := range p.idle {
-		errs = append(errs, c.close())
+		errs = append(errs, p.part(c))
 	}
 	return errors.Join(errs...)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -92,6 +93,38 @@ var parts = map[string]func(ctx context.Context, path string) error{
 			}
 		}
 		return nil
+	},
+	// It enqueues jobs one after the other, about 100 a second, and prints the key of
+	// each that was acknowledged.
+	"enqueue-steadily": func(ctx context.Context, path string) error {
+		return steadily(ctx, path, "other", func(key string) { fmt.Println(key) })
+	},
+	// It makes snapshots beside the database, one after the other, and prints when one
+	// is begun and when it is made.
+	"backup-forever": func(ctx context.Context, path string) error {
+		q, err := sqlite.Open(ctx, path, sqlite.Options{})
+		if err != nil {
+			return err
+		}
+		for n := 0; ; n++ {
+			name := fmt.Sprintf("snapshot-%d.db", n)
+			fmt.Println("begun", name)
+			if _, err := q.Backup(ctx, filepath.Join(filepath.Dir(path), name), nil); err != nil {
+				return err
+			}
+			fmt.Println("made", name)
+		}
+	},
+	// It makes queues of the snapshot, one after the other.
+	"restore-forever": func(ctx context.Context, path string) error {
+		for n := 0; ; n++ {
+			name := fmt.Sprintf("restored-%d.db", n)
+			fmt.Println("begun", name)
+			if _, err := sqlite.Restore(ctx, path, filepath.Join(filepath.Dir(path), name), sqlite.Options{}, nil); err != nil {
+				return err
+			}
+			fmt.Println("made", name)
+		}
 	},
 	// It does jobs until none is left for a while.
 	"work": func(ctx context.Context, path string) error {

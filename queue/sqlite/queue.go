@@ -3,10 +3,12 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -27,6 +29,11 @@ type Options struct {
 	// TakeTurns lets the writes of such queues, in all processes, come one after
 	// the other. For commands, of which many may run at once beside a service.
 	TakeTurns bool
+	// Migrate lets Open bring an older schema up to date, after a backup beside the
+	// database. For the service.
+	Migrate bool
+	// NetworkFS uses a database on a network file system, which else is refused.
+	NetworkFS bool
 }
 
 func (o Options) withDefaults() Options {
@@ -45,9 +52,11 @@ func (o Options) withDefaults() Options {
 
 // Queue is an open database. All methods may be called by several goroutines.
 // After Close, and after a disk that did not confirm a write, every method
-// answers queue.ErrClosed.
+// answers queue.ErrClosed; after the file was moved, deleted or replaced, which is
+// noticed before the next write and within a second, queue.ErrMoved too.
 type Queue struct {
 	path       string
+	files      *files
 	release    func() // once every connection is closed
 	uid        [16]byte
 	fenceFloor int64 // from which the fences of new jobs start
@@ -60,12 +69,20 @@ type Queue struct {
 	logger     hclog.Logger
 	sightings  sightings // of the leases of other boots
 
-	closing chan struct{} // closed when the queue is no longer to be used
-	close   func() error
+	closing  chan struct{}        // closed when the queue is no longer to be used
+	why      error                // why it is not, set before that; wraps queue.ErrClosed
+	leftOpen atomic.Pointer[conn] // by part; nil: none
+	close    func() error
 
 	mu       sync.Mutex     // held to close closing, and to add a watcher while it is open
-	watchers sync.WaitGroup // of Changes
+	watchers sync.WaitGroup // of Changes, backups and patrol
+
+	backups atomic.Int32 // under way: they hold the write-ahead log open
 }
+
+// UID tells this queue from every other, in hex; one that is restored from a snapshot
+// keeps it.
+func (q *Queue) UID() string { return hex.EncodeToString(q.uid[:]) }
 
 // Path is the database's absolute path, symbolic links resolved.
 func (q *Queue) Path() string { return q.path }
@@ -75,11 +92,12 @@ func (q *Queue) Path() string { return q.path }
 // that others hold. Calling it again answers the same.
 func (q *Queue) Close() error { return q.close() }
 
-// refuse makes every method answer queue.ErrClosed from here on.
-func (q *Queue) refuse() {
+// refuse makes every method answer why from here on, which wraps queue.ErrClosed.
+func (q *Queue) refuse(why error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.closed() {
+		q.why = why
 		close(q.closing)
 	}
 }
@@ -94,10 +112,12 @@ func (q *Queue) closed() bool {
 }
 
 func (q *Queue) shut() error {
-	q.refuse()
+	q.refuse(queue.ErrClosed)
 	q.watchers.Wait()
-	err := errors.Join(q.writer.stop(), q.pool.close())
-	q.release()
+	err := errors.Join(q.writer.stop(), q.pool.close(), q.saveLog())
+	if q.leftOpen.Load() == nil {
+		q.release()
+	}
 	if err != nil {
 		return fmt.Errorf("close %s: %w", q.path, err)
 	}
@@ -126,6 +146,9 @@ func (q *Queue) readFirst(ctx context.Context, act string, f func(*snapshot) err
 
 func (q *Queue) readOn(ctx context.Context, act string, r reader, f func(*snapshot) error) error {
 	c, err := q.pool.take(ctx, q.closing, r)
+	if errors.Is(err, queue.ErrClosed) {
+		err = q.why
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", act, err)
 	}

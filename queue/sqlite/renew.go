@@ -32,7 +32,7 @@ func (q *Queue) Renew(ctx context.Context, list []queue.Renewal) ([]queue.Renewe
 	if !some {
 		return answers, nil
 	}
-	err := q.write(ctx, "renew", &request{first: true, weight: len(list), run: func(t *transaction) error {
+	err := q.write(ctx, "renew", &request{essential: true, first: true, weight: len(list), run: func(t *transaction) error {
 		for i := range list {
 			if errors.Is(answers[i].Err, queue.ErrInvalid) {
 				continue

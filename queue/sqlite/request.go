@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -16,6 +15,8 @@ type request struct {
 	// before it writes anything, and may be called again after a rollback, so it
 	// sets its results and never adds to them.
 	run func(*transaction) error
+	// essential: what a running job records. It is written from the reserve.
+	essential bool
 	// first: a renewal, served before what came earlier.
 	first bool
 	// weight is how many jobs it is about and bytes how much of theirs it stores,
@@ -79,7 +80,7 @@ func (r *request) wait() error {
 	case r.stage.CompareAndSwap(waiting, gone):
 		return fmt.Errorf("gave up waiting, nothing was changed: %w", cause)
 	case r.stage.CompareAndSwap(started, left):
-		return errors.Join(queue.ErrUnknown, fmt.Errorf("gave up waiting: %w", cause))
+		return fmt.Errorf("%w: gave up waiting: %w", queue.ErrUnknown, cause)
 	default:
 		return <-r.answer
 	}

@@ -16,33 +16,45 @@ func (q *Queue) Requeue(ctx context.Context, ref queue.Ref, r queue.Requeue) (qu
 	if err := r.Check(); err != nil {
 		return queue.Job{}, fmt.Errorf("requeue: %w", err)
 	}
-	return q.change(ctx, "requeue", ref, func(t *transaction, j *jobRow) error {
-		to := ready
-		if r.Delay > 0 {
-			to = scheduled
-		}
-		if err := allowed(j.state, queue.EventRequeue, to); err != nil {
-			return fmt.Errorf("job %d: %w", j.id, err)
-		}
-		if err := t.mayRunAgain(j, r.Reviewed); err != nil {
-			return fmt.Errorf("job %d: %w", j.id, err)
-		}
-		j.attempt, j.marked, j.effectsPossible, j.needsReview = 0, false, false, false
-		if err := t.setDue(j, r.Delay); err != nil {
-			return err
-		}
-		detail := ""
-		if r.Reviewed {
-			detail = "reviewed"
-		}
-		return t.move(j, queue.EventRequeue, to, j.fence, entry{detail: detail})
-	})
+	return q.change(ctx, "requeue", ref, func(t *transaction, j *jobRow) error { return t.requeue(j, r) })
 }
 
-// mayRunAgain answers nil if running the job once more can do nothing twice, as
-// far as the file and a person's word tell.
-func (t *transaction) mayRunAgain(j *jobRow, reviewed bool) error {
-	open, _, err := t.openEffects(j.id)
+// requeue changes nothing where it is refused, which wraps queue.ErrConflict.
+func (t *transaction) requeue(j *jobRow, r queue.Requeue) error {
+	to, err := t.mayRequeue(j, r)
+	if err != nil {
+		return err
+	}
+	j.attempt, j.marked, j.effectsPossible, j.needsReview = 0, false, false, false
+	if err := t.setDue(j, r.Delay); err != nil {
+		return err
+	}
+	detail := ""
+	if r.Reviewed {
+		detail = "reviewed"
+	}
+	return t.move(j, queue.EventRequeue, to, j.fence, entry{detail: detail})
+}
+
+// mayRequeue says where r sends a job, or why it does not.
+func (v *view) mayRequeue(j *jobRow, r queue.Requeue) (to code, err error) {
+	to = ready
+	if r.Delay > 0 {
+		to = scheduled
+	}
+	if err = allowed(j.state, queue.EventRequeue, to); err == nil {
+		err = v.mayRunAgain(j, r.Reviewed)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("job %d: %w", j.id, err)
+	}
+	return to, nil
+}
+
+// mayRunAgain answers nil if doing the job's work once more can do nothing twice,
+// as far as the file and a person's word tell.
+func (v *view) mayRunAgain(j *jobRow, reviewed bool) error {
+	open, _, err := v.openEffects(j.id)
 	if err != nil {
 		return err
 	}
@@ -50,7 +62,7 @@ func (t *transaction) mayRunAgain(j *jobRow, reviewed bool) error {
 		return fmt.Errorf("begun and not known whether it happened: %q: %w", open, queue.ErrConflict)
 	}
 	if j.needsReview && !reviewed {
-		return fmt.Errorf("an earlier run may have done something: it is requeued only as reviewed: %w", queue.ErrConflict)
+		return fmt.Errorf("an earlier run may have done something: it runs again only as reviewed: %w", queue.ErrConflict)
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 package sqlite
 
 import (
-	"fmt"
+	"cmp"
 
 	"github.com/b1213022/bailiff/queue"
 )
@@ -61,19 +61,12 @@ func (v *view) job(ref queue.Ref) (*jobRow, error) {
 		return nil
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("job %s: %w", ref, queue.ErrNotFound)
+		err = v.missing(ref)
 	}
 	return j, err
 }
 
 // limit is the attempt limit that counts.
 func (j *jobRow) limit() int64 {
-	switch {
-	case j.namedLimit > 0:
-		return j.namedLimit
-	case j.lastLimit > 0:
-		return j.lastLimit
-	default:
-		return queue.DefaultMaxAttempts
-	}
+	return cmp.Or(j.namedLimit, j.lastLimit, queue.DefaultMaxAttempts)
 }

@@ -29,7 +29,7 @@ func (q *Queue) Settle(ctx context.Context, s queue.Settlement) (queue.Settled, 
 		s.Outcome.After = &after
 	}
 	var settled queue.Settled
-	err := q.write(ctx, fmt.Sprintf("settle job %d", s.ID), &request{bytes: len(s.Outcome.Result), run: func(t *transaction) (err error) {
+	err := q.write(ctx, fmt.Sprintf("settle job %d", s.ID), &request{essential: true, bytes: len(s.Outcome.Result), run: func(t *transaction) (err error) {
 		settled, err = t.settle(&s)
 		return err
 	}})
@@ -77,6 +77,8 @@ func (t *transaction) settle(s *queue.Settlement) (queue.Settled, error) {
 	}, nil
 }
 
+const putResult = `INSERT OR REPLACE INTO results (job_id, result) VALUES (?, ?)`
+
 // apply records what was decided.
 func (t *transaction) apply(j *jobRow, h *held, o *queue.Outcome, d queue.Decision, token, outcome []byte) error {
 	detail := joined(o.Reason, tooBig(o), d.Note)
@@ -86,7 +88,7 @@ func (t *transaction) apply(j *jobRow, h *held, o *queue.Outcome, d queue.Decisi
 	}
 	j.settledToken, j.settledOutcome = token, outcome
 	if o.Is == queue.RunDone && len(o.Result) > 0 && len(o.Result) <= queue.MaxResult {
-		if _, err := t.exec(`UPDATE job_data SET result = ? WHERE job_id = ?`, string(o.Result), j.id); err != nil {
+		if _, err := t.exec(putResult, j.id, string(o.Result)); err != nil {
 			return err
 		}
 	}
@@ -186,5 +188,5 @@ func outcomeDigest(o *queue.Outcome) []byte {
 		after = int64(*o.After)
 	}
 	fmt.Fprint(h, after, o.CutShort, o.NotGiven)
-	return h.Sum(nil)
+	return digest([32]byte(h.Sum(nil)))
 }

@@ -19,7 +19,8 @@ var start = time.Date(2026, 11, 30, 3, 0, 0, 0, time.UTC)
 type fixture struct {
 	testing.TB
 	*sqlite.Queue
-	clock *clock.Fake
+	clock    *clock.Fake
+	lockWait time.Duration
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -29,7 +30,15 @@ func newFixture(t testing.TB) *fixture {
 
 func newFixtureIn(t testing.TB, dir string) *fixture {
 	t.Helper()
-	f := &fixture{TB: t, clock: clock.NewFake(start)}
+	// A test that holds the lock until others wait for it may take its time on a busy
+	// machine.
+	return newFixtureOf(t, dir, time.Minute)
+}
+
+// newFixtureOf makes a queue that waits so long for its lock; 0: as it does by itself.
+func newFixtureOf(t testing.TB, dir string, lockWait time.Duration) *fixture {
+	t.Helper()
+	f := &fixture{TB: t, clock: clock.NewFake(start), lockWait: lockWait}
 	path := filepath.Join(dir, "q.db")
 	if err := sqlite.Create(t.Context(), path, f.options()); err != nil {
 		t.Fatal(err)
@@ -41,7 +50,7 @@ func newFixtureIn(t testing.TB, dir string) *fixture {
 }
 
 func (f *fixture) options() sqlite.Options {
-	return sqlite.Options{Clock: f.clock, Random: func() float64 { return 0.5 }}
+	return sqlite.Options{Clock: f.clock, Random: func() float64 { return 0.5 }, LockWait: f.lockWait}
 }
 
 // open opens the same file once more.

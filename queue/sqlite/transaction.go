@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"encoding/hex"
+	"fmt"
 	"math/rand/v2"
 )
 
@@ -45,7 +47,7 @@ func (t *transaction) exec(query string, args ...any) (int64, error) {
 
 // insert runs an INSERT of one row and answers its rowid.
 func (t *transaction) insert(query string, args ...any) (int64, error) {
-	r, err := t.conn.c.ExecContext(context.Background(), query, named(args))
+	r, err := t.conn.c.ExecContext(context.Background(), steady(query), named(args))
 	if err != nil {
 		return 0, explain(err)
 	}
@@ -83,32 +85,47 @@ func (t *transaction) seal(slot int64) (err error) {
 // removed from it, so what was read once stays true; what a rolled back
 // transaction had added is forgotten with it.
 type names struct {
-	kinds, workers map[string]int64
+	kinds, workers, handlers map[string]int64
 }
 
 func newNames() *names {
-	return &names{kinds: map[string]int64{}, workers: map[string]int64{}}
+	return &names{kinds: map[string]int64{}, workers: map[string]int64{}, handlers: map[string]int64{}}
 }
 
 // kind is the number of a kind, made if it is new.
 func (t *transaction) kind(name string) (int64, error) {
-	return t.intern(t.w.names.kinds, name,
+	return t.intern(t.w.names.kinds, name, name,
 		`SELECT id FROM kinds WHERE name = ?`, `INSERT INTO kinds (name) VALUES (?)`)
 }
 
 // worker is the number of a worker, made if it is new.
 func (t *transaction) worker(name string) (int64, error) {
-	return t.intern(t.w.names.workers, name,
+	return t.intern(t.w.names.workers, name, name,
 		`SELECT id FROM workers WHERE name = ?`, `INSERT INTO workers (name) VALUES (?)`)
 }
 
-func (t *transaction) intern(known map[string]int64, name, find, add string) (int64, error) {
+// handler is the number of a handler's file by its digest in hex, made if it is
+// new; 0 for none.
+func (t *transaction) handler(digest string) (int64, error) {
+	if digest == "" {
+		return 0, nil
+	}
+	sum, err := hex.DecodeString(digest)
+	if err != nil {
+		return 0, fmt.Errorf("handler digest: %w", err)
+	}
+	return t.intern(t.w.names.handlers, digest, sum,
+		`SELECT id FROM handler_files WHERE digest = ?`, `INSERT INTO handler_files (digest) VALUES (?)`)
+}
+
+// intern is the number of a name that the file holds as value.
+func (t *transaction) intern(known map[string]int64, name string, value any, find, add string) (int64, error) {
 	if id, ok := known[name]; ok {
 		return id, nil
 	}
-	id, err := t.number(find, name)
+	id, err := t.number(find, value)
 	if err == nil && id == 0 {
-		id, err = t.insert(add, name)
+		id, err = t.insert(add, value)
 	}
 	if err == nil {
 		known[name] = id

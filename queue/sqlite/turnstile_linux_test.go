@@ -27,7 +27,7 @@ func TestTurnsAreForCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = q.Close() })
-	command := &fixture{t, q, service.clock}
+	command := &fixture{TB: t, Queue: q, clock: service.clock}
 	answer := make(chan error, 1)
 	go func() { answer <- command.enqueues(t.Context(), 1, 10) }()
 	until(func() bool { return command.Waiting() != 0 })

@@ -14,7 +14,8 @@ import (
 // A log that is copied is written again from its start, once no read looks at it
 // any more. Where reads always overlap it only grows. So above a bound no read of
 // this queue begins until those under way have ended, for a moment at most, and
-// the log is cut. A reader in another process can still hold it; that is said.
+// the log is cut. A reader in another process can still hold it; that is said. While a
+// backup of this queue reads, the log grows, and no read is held up for it.
 
 const (
 	// In frames, of a page each.
@@ -66,6 +67,9 @@ func (w *writer) tend(idle bool) {
 		l.due = walCopy // it was begun anew
 	}
 	if copied < frames && (idle || frames >= l.due) {
+		if !w.inPlace() {
+			return
+		}
 		l.due = frames + walCopy
 		if held, frames, copied, err = w.checkpoint(w.c, `PRAGMA wal_checkpoint(PASSIVE)`); err != nil || held {
 			w.checkpointFailed(err)
@@ -73,7 +77,7 @@ func (w *writer) tend(idle bool) {
 		}
 	}
 	l.dirty = copied < frames
-	if !l.gated.IsZero() || frames >= l.bound && time.Now().After(l.rested) {
+	if !l.gated.IsZero() || frames >= l.bound && w.q.backups.Load() == 0 && time.Now().After(l.rested) {
 		w.cut(frames)
 	}
 }
@@ -86,6 +90,9 @@ func (w *writer) cut(frames int64) {
 		l.gated, l.unused = now, time.Time{}
 	}
 	if w.q.pool.unused() {
+		if !w.inPlace() {
+			return
+		}
 		if l.unused.IsZero() {
 			l.unused = now
 		}
@@ -105,10 +112,13 @@ func (w *writer) cut(frames int64) {
 		return
 	}
 	w.openReads()
+	if w.q.backups.Load() > 0 {
+		return // begun meanwhile: it is the reader
+	}
 	l.rested = now.Add(gateRest)
 	if !l.warned {
 		l.warned = true
-		w.q.logger.Warn("a reader, perhaps of another program, holds the write-ahead log open: it grows",
+		w.q.logger.Warn("a reader of another program, or a backup that it makes, holds the write-ahead log open: it grows",
 			"database", w.q.path, "pages", frames)
 	}
 }

@@ -24,7 +24,8 @@ import (
 // SQLite itself does for a full disk or an I/O error whatever savepoints there
 // are. The requests go back to the head of the queue, and each runs again in a
 // transaction of its own, between which renewals that came meanwhile have their
-// turn. So one request's trouble is told to its caller alone. What a failed COMMIT
+// turn. So one request's trouble is told to its caller alone. Where the disk was
+// full, the reserve is given up first (reserve.go). What a failed COMMIT
 // means is decided in doubt.go; after a sync that failed, whoever asked for it,
 // nothing is written any more.
 //
@@ -36,11 +37,12 @@ type writer struct {
 	c    *conn
 	slot int64 // of commit_mark
 
-	turn   turnstile
-	turns  turns
-	names  *names
-	wal    wal
-	commit func(*conn) error // COMMIT; tests let it fail, and the next too
+	turn    turnstile
+	turns   turns
+	names   *names
+	wal     wal
+	reserve reserve
+	commit  func(*conn) error // COMMIT; tests let it fail, and the next too
 
 	checkpoint func(c *conn, pragma string) (held bool, frames, copied int64, err error)
 
@@ -53,19 +55,18 @@ type writer struct {
 	later   []*request // to be tried again after tidyPause
 	yielded bool       // renewals had the turn before this one
 	closed  error      // what a new request is told; nil while open
+	lost    error      // what abandon was told
 	failed  bool       // closed by fail
 }
-
-// tidyPause is how long a request that tidies up waits after an error.
-const tidyPause = 250 * time.Millisecond
 
 func newWriter(q *Queue, c *conn, turn turnstile) *writer {
 	w := &writer{
 		q: q, c: c, turn: turn, slot: rand.Int64N(256), names: newNames(),
-		commit: func(c *conn) error { return c.script(`COMMIT`) },
-		wal:    wal{bound: walBound, due: walCopy},
-		wake:   make(chan struct{}, 1),
-		done:   make(chan struct{}),
+		commit:  func(c *conn) error { return c.script(`COMMIT`) },
+		wal:     wal{bound: walBound, due: walCopy},
+		reserve: reserve{path: q.path},
+		wake:    make(chan struct{}, 1),
+		done:    make(chan struct{}),
 
 		checkpoint: checkpoint,
 	}
@@ -122,7 +123,10 @@ func (w *writer) stop() error {
 	w.nudge()
 	<-w.done
 	w.turn.close()
-	return w.c.close()
+	if w.hasFailed() {
+		return nil // its connection is closed
+	}
+	return w.q.part(w.c)
 }
 
 // fail ends the queue after an error that leaves no trust in the file, and lets go
@@ -134,18 +138,20 @@ func (w *writer) fail(why string, cause error) {
 		return
 	}
 	w.failed = true
-	w.closed = fmt.Errorf("%w: %s: %v", queue.ErrClosed, why, cause)
+	if w.lost == nil {
+		w.closed = fmt.Errorf("%w: %s: %w", queue.ErrClosed, why, cause)
+	}
 	rest := slices.Concat(w.first, w.rest)
 	w.first, w.rest, w.later = nil, nil, nil
 	w.mu.Unlock()
 	w.q.logger.Error("the database is closed: "+why, "database", w.q.path, "error", cause)
-	_ = w.c.close()
+	w.q.refuse(w.closed)
+	_ = w.q.part(w.c)
 	for _, r := range rest {
 		if r.begin() {
 			r.reply(w.closed)
 		}
 	}
-	w.q.refuse()
 }
 
 func (w *writer) loop() {
@@ -159,6 +165,7 @@ func (w *writer) loop() {
 		case <-again.C:
 			idle = true
 		}
+		w.giveUp()
 		served := false
 		for w.waits() {
 			w.serve()
@@ -197,6 +204,9 @@ func (w *writer) serve() {
 		return
 	}
 	locked := time.Now()
+	if full := w.makeRoom(); full != nil {
+		w.turnAway(full)
+	}
 	batch := w.take()
 	if len(batch) == 0 {
 		w.rollback()
@@ -205,9 +215,12 @@ func (w *writer) serve() {
 	err := w.together(batch)
 	w.turns.freed = time.Now()
 	w.turns.pause = pauseAfter(w.turns.freed.Sub(locked), batch[0].first)
+	if errors.Is(err, queue.ErrFull) {
+		w.wal.dirty, w.wal.due = true, 0 // once it is copied, the log takes no more room for a while
+	}
 	switch {
 	case err == nil:
-	case len(batch) > 1 && !w.hasFailed():
+	case !w.hasFailed() && (w.reserve.helps(err) || len(batch) > 1):
 		w.apart(batch)
 	default:
 		for _, r := range batch {
@@ -216,41 +229,6 @@ func (w *writer) serve() {
 		if batch[0].solo && errors.Is(err, queue.ErrFull) {
 			w.noRoom(err)
 		}
-	}
-}
-
-// apart puts the requests of a commit that failed back before all others, each to
-// be run in a transaction of its own. Their callers have waited for the lock once;
-// from now on they wait once more, together.
-func (w *writer) apart(batch []*request) {
-	deadline := time.Now().Add(w.q.lockWait)
-	var first, rest []*request
-	for _, r := range batch {
-		r.solo, r.deadline = true, deadline
-		if r.first {
-			first = append(first, r)
-		} else {
-			rest = append(rest, r)
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.first, w.rest = append(first, w.first...), append(rest, w.rest...)
-}
-
-// noRoom answers what is left of a commit that failed, once the disk was full for
-// one of it: only the renewals are still tried.
-func (w *writer) noRoom(err error) {
-	w.mu.Lock()
-	n := 0
-	for n < len(w.rest) && w.rest[n].solo {
-		n++
-	}
-	left := slices.Clone(w.rest[:n])
-	w.rest = slices.Delete(w.rest, 0, n)
-	w.mu.Unlock()
-	for _, r := range left {
-		w.finish(r, err)
 	}
 }
 
@@ -301,54 +279,6 @@ func (w *writer) undo(err error) error {
 	}
 	w.rollback()
 	return err
-}
-
-// finish answers one request. What it leaves behind to be tidied up, because its
-// caller has gone, is served soon; where that fails, until it is of no use any more.
-func (w *writer) finish(r *request, err error) {
-	if r.keep != nil && err != nil {
-		w.postpone(r, err)
-		return
-	}
-	tidy := r.reply(err)
-	if tidy == nil {
-		return
-	}
-	tidy.ctx, tidy.answer = context.Background(), make(chan error, 1)
-	tidy.deadline = time.Now().Add(w.q.lockWait)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.rest = append(w.rest, tidy) // also while closing: it is part of what was accepted
-	w.nudge()
-}
-
-// postpone lets a request that tidies up be tried again after a pause, or drops it.
-func (w *writer) postpone(r *request, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed != nil || !r.keep() {
-		w.q.logger.Warn("jobs that were claimed for nobody wait for their leases to end", "database", w.q.path, "error", err)
-		return
-	}
-	w.later = append(w.later, r)
-	if len(w.later) == 1 {
-		time.AfterFunc(tidyPause, func() {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.recall()
-			w.nudge()
-		})
-	}
-}
-
-// recall puts what was postponed back into the queue. The caller holds mu.
-func (w *writer) recall() {
-	for _, r := range w.later {
-		r.stage.Store(waiting)
-		r.solo, r.deadline = false, time.Now().Add(w.q.lockWait)
-	}
-	w.rest = append(w.rest, w.later...)
-	w.later = nil
 }
 
 // rollback ends a transaction of which nothing shall stand, if it still does.

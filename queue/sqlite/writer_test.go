@@ -299,7 +299,7 @@ func TestTroubleOfOneIsNotTheOthers(t *testing.T) {
 
 func TestDatabaseHeldByOthers(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := newFixtureOf(t, t.TempDir(), 0)
 	f.add(newJob("a", "1"))
 	c := f.claimOne("a", queue.Rule{})
 	release := holds(t, f.Path())

@@ -3,8 +3,8 @@ SELECT h.job_id, h.seq,
        strftime('%Y-%m-%dT%H:%M:%fZ', h.at / 1000.0, 'unixepoch') AS at,
        e.word AS event, f.word AS from_state, t.word AS to_state,
        h.attempt, h.fence, w.name AS worker, h.detail, h.count,
-       strftime('%Y-%m-%dT%H:%M:%fZ', h.last_at / 1000.0, 'unixepoch') AS last_at,
-       h.last_fence
+       strftime('%Y-%m-%dT%H:%M:%fZ', coalesce(h.last_at, h.at) / 1000.0, 'unixepoch') AS last_at,
+       coalesce(h.last_fence, h.fence) AS last_fence
 FROM history h
 JOIN event_word e ON e.code = h.event
 LEFT JOIN state_word f ON f.code = h.from_state
@@ -13,7 +13,7 @@ LEFT JOIN workers w ON w.id = h.worker_id;
 
 CREATE VIEW job_view AS
 SELECT j.id, k.name AS kind, j.key, s.word AS state, j.priority, j.attempt,
-       coalesce(nullif(j.named_limit, 0), nullif(j.last_limit, 0), 5) AS max_attempts,
+       coalesce(nullif(j.named_limit, 0), nullif(j.last_limit, 0)) AS max_attempts,
        j.fence,
        strftime('%Y-%m-%dT%H:%M:%fZ', j.due_at / 1000.0, 'unixepoch')      AS available_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', j.created_at / 1000.0, 'unixepoch')  AS created_at,
@@ -21,11 +21,12 @@ SELECT j.id, k.name AS kind, j.key, s.word AS state, j.priority, j.attempt,
        strftime('%Y-%m-%dT%H:%M:%fZ', j.finished_at / 1000.0, 'unixepoch') AS finished_at,
        w.name AS worker, j.marked AS cancel_requested,
        j.effects_possible AS external_effects_possible, j.last_error,
-       d.payload, d.meta, d.result
+       d.payload, d.meta, r.result
 FROM jobs j
 JOIN kinds k ON k.id = j.kind_id
 JOIN state_word s ON s.code = j.state
 LEFT JOIN job_data d ON d.job_id = j.id
+LEFT JOIN results r ON r.job_id = j.id
 LEFT JOIN leases l ON l.job_id = j.id
 LEFT JOIN workers w ON w.id = l.worker_id;
 
@@ -72,7 +73,12 @@ CREATE TABLE event_word (
     word TEXT NOT NULL UNIQUE
 ) STRICT;
 
-CREATE TABLE history (
+CREATE TABLE handler_files (
+    id     INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE "history" (
     job_id     INTEGER NOT NULL REFERENCES jobs (id),
     seq        INTEGER NOT NULL,
     at         INTEGER NOT NULL,
@@ -82,26 +88,27 @@ CREATE TABLE history (
     attempt    INTEGER NOT NULL,
     fence      INTEGER NOT NULL,
     worker_id  INTEGER REFERENCES workers (id),
-    handler    BLOB,
+    handler_id INTEGER REFERENCES handler_files (id),
     detail     TEXT,
     -- A claim and the snooze that ended it, equal to the pair before, are
     -- counted there and add no rows.
     count      INTEGER NOT NULL DEFAULT 1 CHECK (count >= 1),
-    last_at    INTEGER NOT NULL,
-    last_fence INTEGER NOT NULL,
-    PRIMARY KEY (job_id, seq)
+    last_at    INTEGER,
+    last_fence INTEGER,
+    PRIMARY KEY (job_id, seq),
+    CHECK ((last_at IS NULL) = (count = 1)),
+    CHECK ((last_fence IS NULL) = (count = 1))
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE job_data (
+CREATE TABLE "job_data" (
     job_id  INTEGER PRIMARY KEY REFERENCES jobs (id),
     -- First, to be read without the pages that a large payload takes.
-    digest  BLOB NOT NULL CHECK (length(digest) = 32),  -- of the payload in canonical form
+    digest  BLOB NOT NULL CHECK (length(digest) = 16),  -- of the payload in canonical form
     payload TEXT NOT NULL,  -- as it was enqueued
-    meta    TEXT,
-    result  TEXT
+    meta    TEXT
 ) STRICT;
 
-CREATE TABLE jobs (
+CREATE TABLE "jobs" (
     id               INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id < 9007199254740992),
     kind_id          INTEGER NOT NULL REFERENCES kinds (id),
     key              TEXT    NOT NULL,
@@ -124,12 +131,15 @@ CREATE TABLE jobs (
     created_at       INTEGER NOT NULL,
     updated_at       INTEGER NOT NULL,
     finished_at      INTEGER,
+    -- A prune found the finished job with an open effect, left it, and does not look
+    -- at it again. Any transition clears it, and so must whatever settles an effect.
+    kept             INTEGER NOT NULL DEFAULT 0 CHECK (kept IN (0, 1)),
     concurrency_key  TEXT,
     last_error       TEXT,
     -- Digests of the token that settled last and of what it said: the same
     -- again is a replay. Any later transition but a promotion clears them.
-    settled_token    BLOB CHECK (length(settled_token) = 32),
-    settled_outcome  BLOB CHECK (length(settled_outcome) = 32),
+    settled_token    BLOB CHECK (length(settled_token) = 16),
+    settled_outcome  BLOB CHECK (length(settled_outcome) = 16),
     UNIQUE (kind_id, key),
     CHECK ((due_boot IS NULL) = (due_mono IS NULL)),
     CHECK ((settled_token IS NULL) = (settled_outcome IS NULL)),
@@ -143,10 +153,10 @@ CREATE TABLE kinds (
     paused INTEGER NOT NULL DEFAULT 0 CHECK (paused IN (0, 1))
 ) STRICT;
 
-CREATE TABLE leases (
+CREATE TABLE "leases" (
     job_id        INTEGER PRIMARY KEY REFERENCES jobs (id),
     fence         INTEGER NOT NULL,
-    token         BLOB    NOT NULL CHECK (length(token) = 32),  -- its digest
+    token         BLOB    NOT NULL CHECK (length(token) = 16),  -- its digest
     worker_id     INTEGER NOT NULL REFERENCES workers (id),
     boot_id       INTEGER NOT NULL REFERENCES boots (id),
     length        INTEGER NOT NULL,  -- nanoseconds
@@ -154,29 +164,36 @@ CREATE TABLE leases (
     expires_mono  INTEGER NOT NULL,  -- others may expire the lease from here on
     uncertain     INTEGER NOT NULL CHECK (uncertain BETWEEN 1 AND 4),
     attempt_limit INTEGER NOT NULL CHECK (attempt_limit >= 1),
-    handler       BLOB,              -- digest of the handler's file
+    handler_id    INTEGER REFERENCES handler_files (id),
     guardian      TEXT,              -- whose children work under it; NULL: claimed by hand
     start         INTEGER,
     claimed_at    INTEGER NOT NULL
 ) STRICT;
 
-CREATE TABLE queue (
+CREATE TABLE "queue" (
     one         INTEGER PRIMARY KEY CHECK (one = 1),
     uid         BLOB    NOT NULL CHECK (length(uid) = 16),
     fence_floor INTEGER NOT NULL CHECK (fence_floor BETWEEN 0 AND 9007199254740991),
-    created_at  INTEGER NOT NULL
+    created_at  INTEGER NOT NULL,
+    snapshot_at INTEGER,  -- this file is a snapshot taken then, not a queue to be used
+    restored_at INTEGER   -- this queue was made from a snapshot then
 ) STRICT;
 
-CREATE TABLE remembered (
+CREATE TABLE "remembered" (
     kind_id     INTEGER NOT NULL REFERENCES kinds (id),
     key         TEXT    NOT NULL,
     job_id      INTEGER NOT NULL,
-    digest      BLOB    NOT NULL,
+    digest      BLOB    NOT NULL CHECK (length(digest) = 16),
     named_limit INTEGER NOT NULL,
     state       INTEGER NOT NULL CHECK (state BETWEEN 1 AND 7),
     finished_at INTEGER NOT NULL,
     PRIMARY KEY (kind_id, key)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE results (
+    job_id INTEGER PRIMARY KEY REFERENCES jobs (id),
+    result TEXT NOT NULL
+) STRICT;
 
 CREATE TABLE state_word (
     code INTEGER PRIMARY KEY,
@@ -193,11 +210,13 @@ CREATE TABLE workers (
     name TEXT NOT NULL UNIQUE
 ) STRICT;
 
-CREATE INDEX jobs_attention ON jobs (state)                           WHERE state IN (5, 6);
-
 CREATE INDEX jobs_delayed   ON jobs (kind_id, due_boot, due_mono, due_at) WHERE state = 1 AND due_mono IS NOT NULL;
 
-CREATE INDEX jobs_finished  ON jobs (state, finished_at)              WHERE state IN (4, 5, 7);
+CREATE INDEX jobs_finished  ON jobs (kind_id, state, finished_at)     WHERE state IN (4, 5, 7) AND kept = 0;
+
+CREATE INDEX jobs_listed    ON jobs (kind_id, state)                  WHERE state <> 3;
+
+CREATE INDEX jobs_marked    ON jobs (id)                              WHERE marked = 1 AND state = 3;
 
 CREATE INDEX jobs_ready     ON jobs (kind_id, priority DESC, due_at)  WHERE state = 2;
 

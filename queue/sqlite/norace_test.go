@@ -1,0 +1,6 @@
+//go:build !race
+
+package sqlite_test
+
+// slowdown is by how much less of a long test is done.
+const slowdown = 1
