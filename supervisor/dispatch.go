@@ -32,8 +32,8 @@ type dispatcher struct {
 }
 
 // dispatch claims until the service is to end, which is nil; with UntilIdle
-// until nothing is left to do, which is nil or ErrFailing; or until the queue
-// cannot be used any more.
+// until nothing is left to do, or can be done, which is nil, ErrFailing or
+// ErrNoRoom; or until the queue cannot be used any more.
 func (s *Supervisor) dispatch(ctx context.Context, changes <-chan struct{}) error {
 	d := &dispatcher{s: s}
 	timer := time.NewTimer(0)
@@ -53,14 +53,15 @@ func (s *Supervisor) dispatch(ctx context.Context, changes <-chan struct{}) erro
 			return nil
 		}
 		wait, idle, err := d.cycle(ctx)
+		if final(err) {
+			return err
+		}
 		s.noteQueueError(err)
 		switch {
-		case errors.Is(err, queue.ErrClosed) || errors.Is(err, queue.ErrNotOurs):
-			return err
 		case err != nil:
 			wait = queueRetry
 		case idle && s.opt.UntilIdle:
-			return s.failingError()
+			return errors.Join(s.failingError(), s.roomError())
 		}
 		timer.Reset(wait)
 	}
@@ -79,8 +80,16 @@ func (d *dispatcher) cycle(ctx context.Context) (wait time.Duration, idle bool, 
 	}
 	var places []*reservation
 	wait = slowNet
+	room := d.s.hasRoom()
+	if !room {
+		wait = roomEvery
+	}
 	for _, p := range pools {
 		ready := agenda.Ready[p.handler.Kind]
+		if !room {
+			p.expect(ready)
+			continue
+		}
 		n := p.prepare(ready)
 		if n > 0 && ready > 0 {
 			places = append(places, p.reserve(int(min(int64(n), ready))))
@@ -98,7 +107,7 @@ func (d *dispatcher) cycle(ctx context.Context) (wait time.Duration, idle bool, 
 	}
 	due := d.untilDue(agenda)
 	wait = min(wait, due, d.untilExpiry(agenda), kinds)
-	return wait, !busy && d.idle(pools, agenda, due), nil
+	return wait, !busy && d.idle(pools, agenda, due, room), nil
 }
 
 func kindsOf(pools []*pool) []string {
@@ -116,6 +125,7 @@ func (d *dispatcher) agenda(ctx context.Context, kinds []string) (queue.Agenda, 
 		if err != nil {
 			return agenda, fmt.Errorf("ask for work: %w", err)
 		}
+		d.s.crew.keeper.hurry(agenda.Cancelled)
 		if !agenda.HasNextExpiry || agenda.NextExpiry > d.s.opt.Clock.Mono() {
 			return agenda, nil
 		}
@@ -211,9 +221,12 @@ func (d *dispatcher) untilExpiry(agenda queue.Agenda) time.Duration {
 }
 
 // idle reports whether nothing runs and nothing can run soon.
-func (d *dispatcher) idle(pools []*pool, agenda queue.Agenda, due time.Duration) bool {
-	if d.s.crew.runs.count() > 0 || due <= idleHorizon {
+func (d *dispatcher) idle(pools []*pool, agenda queue.Agenda, due time.Duration, room bool) bool {
+	switch {
+	case d.s.crew.runs.count() > 0 || due <= idleHorizon:
 		return false
+	case !room:
+		return true
 	}
 	for _, p := range pools {
 		if agenda.Ready[p.handler.Kind] > 0 && !p.hopeless() {

@@ -16,10 +16,11 @@ func TestDueWhileLookedAt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.script("k", "exit 0")
-	q := &hooked{Queue: b.queue, agenda: func(a *queue.Agenda) {
+	q := &hooked{Queue: b.queue, agenda: func(a *queue.Agenda) error {
 		if !a.NextDue.IsZero() {
 			<-time.After(time.Until(a.NextDue) + time.Millisecond)
 		}
+		return nil
 	}}
 	b.enqueueWith(queue.NewJob{Kind: "k", Key: "1", Payload: []byte(`{}`), AvailableAt: time.Now().Add(500 * time.Millisecond)})
 	mustNil(t, b.supervisor(func(o *options) { o.Queue, o.UntilIdle = q, true }).Run(t.Context()))

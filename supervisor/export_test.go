@@ -35,6 +35,7 @@ func (k *Keeper) Hold(c queue.Claimed, every time.Duration, kill func()) *Lease 
 }
 
 func (k *Keeper) Sweep()                          { k.k.sweep() }
+func (k *Keeper) LoseAll(why string)              { k.k.loseAll(why) }
 func (k *Keeper) Round(ctx context.Context) error { return k.k.round(ctx) }
 func (k *Keeper) Renew(ctx context.Context)       { k.k.renew(ctx) }
 

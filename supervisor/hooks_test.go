@@ -10,16 +10,50 @@ import (
 // hooked is a queue in whose calls a test can do something, or fail.
 type hooked struct {
 	*sqlite.Queue
-	agenda  func(*queue.Agenda) // before it is answered
-	claimed func()              // between the claim and its answer
-	renew   func() error        // before a renewal
-	metrics func() error        // before the metrics
+	agenda  func(*queue.Agenda) error // before it is answered
+	claimed func()                    // between the claim and its answer
+	renew   func() error              // before a renewal
+	metrics func() error              // before the metrics
+	settle  func() error              // before a settle
+	free    func() (int64, error)
+	needs   func() int64    // bytes free
+	changes <-chan struct{} // in place of the queue's own
+}
+
+func (h *hooked) Settle(ctx context.Context, s queue.Settlement) (queue.Settled, error) {
+	if h.settle != nil {
+		if err := h.settle(); err != nil {
+			return queue.Settled{}, err
+		}
+	}
+	return h.Queue.Settle(ctx, s)
+}
+
+func (h *hooked) Free() (int64, error) {
+	if h.free != nil {
+		return h.free()
+	}
+	return h.Queue.Free()
+}
+
+func (h *hooked) NeedsFree() int64 {
+	if h.needs != nil {
+		return h.needs()
+	}
+	return h.Queue.NeedsFree()
+}
+
+func (h *hooked) Changes(ctx context.Context) (<-chan struct{}, error) {
+	if h.changes != nil {
+		return h.changes, nil
+	}
+	return h.Queue.Changes(ctx)
 }
 
 func (h *hooked) Agenda(ctx context.Context, kinds []string) (queue.Agenda, error) {
 	a, err := h.Queue.Agenda(ctx, kinds)
 	if h.agenda != nil && err == nil {
-		h.agenda(&a)
+		err = h.agenda(&a)
 	}
 	return a, err
 }

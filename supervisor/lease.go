@@ -32,8 +32,11 @@ type keeper struct {
 	timed  chan struct{} // capacity 1: a lease was added: time the next renewal anew
 	looked chan struct{} // capacity 1: a lease was added: look at the clock again
 
+	lose func(error) // told when the queue has given its last word
+
 	mu   sync.Mutex
 	held map[*lease]struct{}
+	gone string // why no lease can be held any more; empty: they can
 }
 
 // lease is one held lease. Its fields below the channels belong to the
@@ -62,6 +65,7 @@ func newKeeper(q Queue, clock queue.Clock, log hclog.Logger) *keeper {
 		timed:  make(chan struct{}, 1),
 		looked: make(chan struct{}, 1),
 		held:   make(map[*lease]struct{}),
+		lose:   func(error) {},
 	}
 }
 
@@ -75,6 +79,9 @@ func (k *keeper) hold(c queue.Claimed, every time.Duration) *lease {
 	}
 	k.mu.Lock()
 	k.held[l] = struct{}{}
+	if k.gone != "" {
+		k.loseLocked(l, k.gone) // nothing to kill yet
+	}
 	k.mu.Unlock()
 	signal(k.timed)
 	signal(k.looked)
@@ -196,6 +203,9 @@ func (k *keeper) round(ctx context.Context) error {
 	}
 	answers, err := k.queue.Renew(ctx, requests)
 	if err != nil {
+		if final(err) {
+			k.lose(err)
+		}
 		return err
 	}
 	var kills []func()

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/b1213022/bailiff/queue"
 )
@@ -39,15 +40,25 @@ type OneResult struct {
 // stops it before a job is handed over, and a running one after the drain time;
 // Abort and the end of ctx at once.
 //
-// The error is ErrFailing if jobs wait and their handlers do not start, or what
-// the queue failed with; the result then tells what is known.
+// The error is ErrFailing if jobs wait and their handlers do not start, ErrNoRoom
+// if they wait for free space, or what the queue failed with; the result then tells
+// what is known.
 func (s *Supervisor) RunOne(ctx context.Context) (OneResult, error) {
-	_, end := s.open(ctx)
+	work, end := s.open(ctx)
 	defer end()
 	s.apply(s.opt.Config)
+	changes, err := s.opt.Queue.Changes(work)
+	if err != nil {
+		return OneResult{Outcome: OneIdle}, fmt.Errorf("watch the queue for changes: %w", err)
+	}
+	s.helpers.Go(func() { s.listen(work, changes) })
 	result, err := s.one(context.WithoutCancel(ctx))
-	if lost := s.wind(); err == nil && result.ID == 0 && lost != nil {
+	wound := s.wind()
+	if err == nil && result.ID == 0 && wound != nil {
 		result.Outcome = OneStopped
+	}
+	if lost := s.lostQueue(); lost != nil {
+		err = lost
 	}
 	return result, err
 }
@@ -67,6 +78,9 @@ func (s *Supervisor) one(ctx context.Context) (OneResult, error) {
 		agenda, err := d.agenda(ctx, kindsOf(pools))
 		if err != nil {
 			return OneResult{Outcome: OneIdle}, err
+		}
+		if waits(pools, agenda) && !s.hasRoom() {
+			return OneResult{Outcome: OneIdle}, s.roomError()
 		}
 		places := s.places(pools, agenda)
 		if fired(s.stops.drain) {

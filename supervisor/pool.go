@@ -51,6 +51,7 @@ type crew struct {
 	wake    func()      // something changed for the dispatcher
 	touched func()      // something changed for Status
 	emptied func(*pool) // all slots of a retired pool are free
+	lose    func(error) // the queue has given its last word
 
 	contents contents       // of the handlers' files
 	children sync.WaitGroup // goroutines of runs and children
@@ -123,6 +124,13 @@ func (p *pool) prepare(waiting int64) (places int) {
 	p.dropStaleLocked()
 	p.startLocked(waiting)
 	return len(p.idle)
+}
+
+// expect is told how many jobs wait while none is to be handed out.
+func (p *pool) expect(waiting int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = waiting
 }
 
 // plainPlacesLocked is how many processes may be started. While the handler is

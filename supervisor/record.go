@@ -44,6 +44,10 @@ func (r *run) settle(v Verdict) {
 		case fired(r.lease.lost):
 			r.settleLate(v)
 			return
+		case final(err):
+			r.pool.crew.lose(err)
+			r.settleLost(v)
+			return
 		case errors.Is(err, queue.ErrInvalid) && v.Outcome.Is != queue.RunUncertain:
 			v = unfit(v, err)
 			continue
@@ -128,6 +132,9 @@ func (r *run) settleLost(v Verdict) {
 		v.Late = lateOutcome(v)
 	}
 	v.LeaseLost = true
+	if begun := r.status().PID != 0; begun && fired(r.pool.crew.stops.drain) && !r.pool.crew.keeper.holdsNothing() {
+		r.pool.crew.unrecorded.Add(1) // a service that ends must not say that all is recorded
+	}
 	if v.Reason == "" {
 		v.Reason = why
 	}

@@ -45,11 +45,12 @@ func (s *Supervisor) refuse(err error) {
 
 // reload puts a configuration to use and tells what that changed.
 func (s *Supervisor) reload(fresh *config.Config) {
+	before := s.settings()
 	added, changed, removed := s.apply(fresh)
 	slices.Sort(added)
 	slices.Sort(changed)
 	slices.Sort(removed)
-	s.log.Info("configuration reloaded", "added", added, "changed", changed, "removed", removed)
+	s.log.Info("configuration reloaded", "added", added, "changed", changed, "removed", removed, "settings", fresh.Changes(before))
 }
 
 // apply puts a configuration to use as a whole and answers the kinds whose

@@ -133,7 +133,7 @@ func TestReloadWhileLooking(t *testing.T) {
 		var s *service
 		serving, looked := make(chan struct{}), make(chan struct{}, 100)
 		looks := 0
-		q := &hooked{Queue: b.queue, agenda: func(*queue.Agenda) {
+		q := &hooked{Queue: b.queue, agenda: func(*queue.Agenda) error {
 			<-serving
 			if looks++; looks == 1 {
 				s.reloadNow()
@@ -142,6 +142,7 @@ func TestReloadWhileLooking(t *testing.T) {
 			case looked <- struct{}{}:
 			default:
 			}
+			return nil
 		}}
 		s = b.serve(func(o *options) {
 			o.Queue = q

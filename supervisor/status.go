@@ -34,6 +34,7 @@ type Status struct {
 	LoadedAt    time.Time       `json:"loaded_at"`             // when the configuration in use was read
 	ReloadError string          `json:"reload_error,omitzero"` // why the last reload changed nothing
 	QueueError  string          `json:"queue_error,omitzero"`  // what the queue answered last, if that was an error
+	Disk        *DiskStatus     `json:"disk,omitzero"`         // nothing is claimed for want of space; nil: there is room
 	Handlers    []HandlerStatus `json:"handlers"`              // by kind
 	Running     []RunStatus     `json:"running"`               // by id
 	Unhandled   []UnhandledKind `json:"unhandled"`             // by kind
@@ -95,8 +96,8 @@ func (s *Supervisor) Status() Status {
 		LoadedAt:    s.loadedAt,
 		ReloadError: s.reloadError,
 		QueueError:  s.queueError,
+		Disk:        s.disk,
 		Handlers:    []HandlerStatus{},
-		Running:     []RunStatus{},
 		Unhandled:   slices.Clone(s.unhandled),
 	}
 	s.mu.Unlock()
@@ -106,11 +107,18 @@ func (s *Supervisor) Status() Status {
 	for _, p := range s.currentPools() {
 		st.Handlers = append(st.Handlers, p.status(st.At))
 	}
-	for _, r := range s.crew.runs.all() {
-		st.Running = append(st.Running, r.status())
-	}
-	slices.SortFunc(st.Running, func(a, b RunStatus) int { return cmp.Compare(a.ID, b.ID) })
+	st.Running = s.runStatuses()
 	return st
+}
+
+// runStatuses is what Status shows of every run, by id. Never nil.
+func (s *Supervisor) runStatuses() []RunStatus {
+	list := []RunStatus{}
+	for _, r := range s.crew.runs.all() {
+		list = append(list, r.status())
+	}
+	slices.SortFunc(list, func(a, b RunStatus) int { return cmp.Compare(a.ID, b.ID) })
+	return list
 }
 
 // status is what Status shows of the pool at now.

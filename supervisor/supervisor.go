@@ -21,9 +21,10 @@ var (
 	ErrFailing = errors.New("a handler is failing")
 	// ErrAborted: Run was told to stop at once, and every tree was killed.
 	ErrAborted = errors.New("stopped at once")
-	// ErrUnrecorded: the queue would not take what some runs were, or processes
-	// of theirs outlived their kill. Each is in the log. Their leases end by
-	// themselves, and then their jobs fall under their handlers' rules.
+	// ErrUnrecorded: the queue would not take what some runs were, their leases
+	// were lost while the service stopped, or processes of theirs outlived their
+	// kill. Each is in the log. Their leases end by themselves, and then their jobs
+	// fall under their handlers' rules.
 	ErrUnrecorded = errors.New("runs that could not be recorded")
 )
 
@@ -37,6 +38,8 @@ type Queue interface {
 	Agenda(ctx context.Context, kinds []string) (queue.Agenda, error)
 	Metrics(context.Context) (queue.Metrics, error)
 	Changes(context.Context) (<-chan struct{}, error)
+	Free() (bytes int64, err error) // that can still be written
+	NeedsFree() (bytes int64)       // below which it takes only what running jobs record
 }
 
 // Options is what New needs. Queue, Clock and Config must be set. The state_dir
@@ -75,6 +78,7 @@ type Supervisor struct {
 	wake    chan struct{} // capacity 1: something changed for the dispatcher
 	touched chan struct{} // capacity 1: something changed for Status
 	again   chan struct{} // capacity 1: read the configuration again
+	helpers sync.WaitGroup
 
 	mu          sync.Mutex
 	config      *config.Config
@@ -84,6 +88,8 @@ type Supervisor struct {
 	loadedAt    time.Time
 	reloadError string
 	queueError  string
+	lost        *QueueLost  // nil: the queue can be used
+	disk        *DiskStatus // nil: there is room
 	unhandled   []UnhandledKind
 	warned      map[string]bool // kinds without a handler that were warned about
 }
@@ -126,7 +132,9 @@ func New(opt Options) *Supervisor {
 		wake:     func() { signal(s.wake) },
 		touched:  func() { signal(s.touched) },
 		emptied:  s.drop,
+		lose:     s.loseQueue,
 	}
+	s.crew.keeper.lose = s.loseQueue
 	return s
 }
 
@@ -149,8 +157,8 @@ func (s *Supervisor) Reload() { signal(s.again) }
 
 // Run works until Drain, Abort, the end of ctx (which is Abort) or, with
 // UntilIdle, until there is nothing to do. It answers nil when every run was
-// recorded, else an error that is ErrAborted, ErrUnrecorded or ErrFailing, or
-// what the queue failed with for good; then, too, nothing is run any more.
+// recorded, else an error that is ErrAborted, ErrUnrecorded, ErrFailing or
+// ErrNoRoom, or a *QueueLost; then, too, nothing is run any more.
 func (s *Supervisor) Run(ctx context.Context) error {
 	work, end := s.open(ctx)
 	defer end()
@@ -160,14 +168,25 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		return fmt.Errorf("watch the queue for changes: %w", err)
 	}
 	err = s.dispatch(work, changes)
-	if err != nil && !errors.Is(err, ErrFailing) {
-		s.log.Error("the queue cannot be used any more: stopping", "error", err)
-		s.stops.reach(stageAbort)
+	if final(err) {
+		s.loseQueue(err)
 	}
-	if lost := s.wind(); err == nil {
-		err = lost
+	s.helpers.Go(func() { s.listen(work, changes) })
+	return s.ended(err, s.wind())
+}
+
+// ended is what an end comes to: err is why it came to that, wound how it went.
+func (s *Supervisor) ended(err, wound error) error {
+	lost := s.lostQueue()
+	switch {
+	case lost != nil && errors.Is(wound, ErrUnrecorded):
+		return errors.Join(lost, wound)
+	case lost != nil:
+		return lost
+	case err != nil:
+		return err
 	}
-	return err
+	return wound
 }
 
 // open starts what every kind of run needs; end stops it and waits.
@@ -176,13 +195,12 @@ func (s *Supervisor) open(ctx context.Context) (work context.Context, end func()
 		s.log.Warn("folders of earlier runs not removed", "error", err)
 	}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var helpers sync.WaitGroup
-	helpers.Go(func() { s.crew.keeper.renew(work) })
-	helpers.Go(func() { s.crew.keeper.watch(work) })
-	helpers.Go(func() { s.crew.late.work(work) })
-	helpers.Go(func() { s.tellStatus(work) })
-	helpers.Go(func() { s.reloads(work) })
-	helpers.Go(func() {
+	s.helpers.Go(func() { s.crew.keeper.renew(work) })
+	s.helpers.Go(func() { s.crew.keeper.watch(work) })
+	s.helpers.Go(func() { s.crew.late.work(work) })
+	s.helpers.Go(func() { s.tellStatus(work) })
+	s.helpers.Go(func() { s.reloads(work) })
+	s.helpers.Go(func() {
 		select {
 		case <-ctx.Done():
 			s.Abort()
@@ -191,6 +209,6 @@ func (s *Supervisor) open(ctx context.Context) (work context.Context, end func()
 	})
 	return work, func() {
 		cancel()
-		helpers.Wait()
+		s.helpers.Wait()
 	}
 }

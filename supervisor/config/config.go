@@ -7,7 +7,11 @@
 // that is found out where the handler is started.
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/b1213022/bailiff/queue"
+)
 
 // Config is what an operator has set, with every default filled in. It is
 // never changed after Load has returned it, so it may be shared freely.
@@ -19,9 +23,14 @@ type Config struct {
 	HandlersDir string // absolute
 	StateDir    string // absolute
 
-	Lease    Lease
-	Shutdown Shutdown
-	Log      Log
+	NetworkFS bool  // use a database on a network file system all the same
+	MinFree   int64 // bytes on the database's file system below which no job is started; 0: none are too few
+
+	Lease     Lease
+	Shutdown  Shutdown
+	Log       Log
+	Retention queue.Retention // 0: for ever, else at least a minute
+	Backup    *Backup         // nil: no snapshots are made by the clock
 
 	// Handlers by kind, drop-ins included. Not nil.
 	Handlers map[string]*Handler
@@ -49,4 +58,12 @@ type Shutdown struct {
 type Log struct {
 	Level  string // trace, debug, info, warn or error
 	Format string // text or json
+}
+
+// Backup is how snapshots of the database are made by the clock.
+type Backup struct {
+	Every  time.Duration // at least a minute
+	Folder string        // absolute
+	Make   bool          // the folder was named by a relative path: it is made where it is missing
+	Keep   int           // how many are kept, 1 to 1000
 }

@@ -12,12 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/b1213022/bailiff/queue"
 	"github.com/b1213022/bailiff/supervisor/config"
 )
 
 func TestPathsAndFilesAreAbsolute(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "database = \"data/q.db\"\nhandlers_dir = \"./handlers/\"\n"+
+		"backup {\n  folder = \"snapshots\"\n}\n"+
 		"handler \"a\" {\n  command = [\"bin/a\"]\n}\nhandler \"b\" {\n  command = [\"sh\", \"-c\", \"true\"]\n}\n"+
 		"handler \"c\" {\n  command = [\"./missing\"]\n}\nhandler \"d\" {\n  dir = \"bin\"\n  command = [\"bin/a\"]\n}\n")
 	makeDir(t, filepath.Join(dir, "bin"))
@@ -32,6 +34,7 @@ func TestPathsAndFilesAreAbsolute(t *testing.T) {
 		{"database", c.Database, dir + "/data/q.db"},
 		{"handlers_dir", c.HandlersDir, dir + "/handlers"},
 		{"state_dir", c.StateDir, dir + "/state"},
+		{"folder of the snapshots", c.Backup.Folder, dir + "/snapshots"},
 		{"program", c.Handlers["c"].Command[0], dir + "/missing"},
 		{"program of a handler with a folder of its own", c.Handlers["d"].Command[0], dir + "/bin/a"},
 		{"file of a path", c.Handlers["a"].File, dir + "/bin/a"},
@@ -156,6 +159,33 @@ func TestPromises(t *testing.T) {
 	}
 }
 
+// TestUpkeepDefaults: finished jobs are forgotten without being asked to,
+// snapshots are made only where a block says so.
+func TestUpkeepDefaults(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	c := load(t, filepath.Join(folder(t, "# nothing\n"), "config.hcl"))
+	if want := (queue.Retention{Done: 7 * day, Cancelled: 7 * day, Dead: 180 * day}); c.Retention != want {
+		t.Errorf("got retention %+v, want %+v", c.Retention, want)
+	}
+	if c.Backup != nil || c.MinFree != 64<<20 || c.NetworkFS {
+		t.Errorf("got backup %+v, min_free %d, network_fs %v", c.Backup, c.MinFree, c.NetworkFS)
+	}
+	dir := folder(t, "backup {\n}\nretention {\n  done = \"forever\"\n}\n")
+	c = load(t, filepath.Join(dir, "config.hcl"))
+	if want := (config.Backup{Every: day, Folder: dir + "/backups", Make: true, Keep: 7}); c.Backup == nil || *c.Backup != want {
+		t.Errorf("got backup %+v, want %+v", c.Backup, want)
+	}
+	if c.Retention.Done != 0 {
+		t.Errorf("done jobs are kept for %v, want for ever", c.Retention.Done)
+	}
+	// What an absolute path names may be on a disk that is not mounted.
+	c = load(t, filepath.Join(folder(t, "backup {\n  folder = \"/mnt/snapshots\"\n}\n"), "config.hcl"))
+	if c.Backup == nil || c.Backup.Folder != "/mnt/snapshots" || c.Backup.Make {
+		t.Errorf("got backup %+v, want no folder made", c.Backup)
+	}
+}
+
 func TestUnreadableFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -192,6 +222,7 @@ func TestDefaultTextTellsTheTruth(t *testing.T) {
 	plain := load(t, filepath.Join(dir, "config.hcl"))
 	if shown.Database != plain.Database || shown.HandlersDir != plain.HandlersDir || shown.StateDir != plain.StateDir ||
 		shown.Lease != plain.Lease || shown.Shutdown != plain.Shutdown || shown.Log != plain.Log ||
+		shown.MinFree != plain.MinFree || shown.NetworkFS != plain.NetworkFS || shown.Retention != plain.Retention ||
 		!maps.EqualFunc(shown.Handlers, plain.Handlers, (*config.Handler).Equal) {
 		t.Error("the settings shown are not the defaults")
 	}
@@ -236,13 +267,14 @@ func TestShippedConfiguration(t *testing.T) {
 func TestDefaultPlaces(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "/home/ann/.config")
 	t.Setenv("XDG_STATE_HOME", "/home/ann/.local/state")
-	for dir, want := range map[string][2]string{
-		"/etc/bailiff/":             {"/var/lib/bailiff/bailiff.db", "/run/bailiff"},
-		"/home/ann/.config/bailiff": {"/home/ann/.local/state/bailiff/bailiff.db", "/home/ann/.local/state/bailiff/state"},
-		"/home/ann/project":         {"bailiff.db", "state"},
+	for dir, want := range map[string][3]string{
+		"/etc/bailiff/":             {"/var/lib/bailiff/bailiff.db", "/run/bailiff", "/var/lib/bailiff/backups"},
+		"/home/ann/.config/bailiff": {"/home/ann/.local/state/bailiff/bailiff.db", "/home/ann/.local/state/bailiff/state", "/home/ann/.local/state/bailiff/backups"},
+		"/home/ann/project":         {"bailiff.db", "state", "backups"},
 	} {
 		text := config.Default(dir)
-		if !strings.Contains(text, `database     = "`+want[0]+`"`) || !strings.Contains(text, `state_dir    = "`+want[1]+`"`) {
+		if !strings.Contains(text, `database     = "`+want[0]+`"`) || !strings.Contains(text, `state_dir    = "`+want[1]+`"`) ||
+			!strings.Contains(text, `folder = "`+want[2]+`"`) {
 			t.Errorf("%s: got\n%s", dir, text)
 		}
 	}

@@ -6,25 +6,26 @@ import (
 )
 
 // Default is the text of the commented config.hcl that suits the folder dir,
-// and what a newcomer reads about settings. In /etc/bailiff the database and
-// the state lie where system services keep theirs, in the user's own
-// $XDG_CONFIG_HOME/bailiff under $XDG_STATE_HOME/bailiff, everywhere else
+// and what a newcomer reads about settings. In /etc/bailiff the database, the
+// state and the snapshots lie where system services keep theirs, in the user's
+// own $XDG_CONFIG_HOME/bailiff under $XDG_STATE_HOME/bailiff, everywhere else
 // beside the file. Whoever writes it makes those folders.
 func Default(dir string) string {
-	database, state := DefaultDatabase, DefaultStateDir
+	database, state, backups := DefaultDatabase, DefaultStateDir, DefaultBackupFolder
 	if absolute, err := filepath.Abs(dir); err == nil {
 		dir = absolute
 	}
 	switch own := userDir("XDG_CONFIG_HOME", ".config"); {
 	case dir == filepath.Dir(SystemFile):
-		database, state = "/var/lib/bailiff/bailiff.db", "/run/bailiff"
+		database, state, backups = "/var/lib/bailiff/bailiff.db", "/run/bailiff", "/var/lib/bailiff/backups"
 	case own != "" && dir == filepath.Join(own, "bailiff"):
 		home := filepath.Join(userDir("XDG_STATE_HOME", ".local/state"), "bailiff")
-		database, state = filepath.Join(home, "bailiff.db"), filepath.Join(home, "state")
+		database, state, backups = filepath.Join(home, "bailiff.db"), filepath.Join(home, "state"), filepath.Join(home, "backups")
 	}
 	return strings.NewReplacer(
 		`= "`+DefaultDatabase+`"`, "= "+quote(database),
 		`= "`+DefaultStateDir+`"`, "= "+quote(state),
+		`= "`+DefaultBackupFolder+`"`, "= "+quote(backups),
 	).Replace(defaultText)
 }
 
@@ -37,13 +38,22 @@ const defaultText = `# How bailiff works here: every setting there is, and what 
 # changes nothing.
 #
 # Relative paths start in this file's folder. Durations are a number and a unit
-# in quotes: "500ms", "30s", "2m", "1h30m", "7d", "2w"; "0s" is none. In texts,
-# ${…} is HCL's own: write $${…} for the characters themselves. What must stay
-# secret comes from env("NAME") or file("path") and is never printed.
+# in quotes: "500ms", "30s", "2m", "1h30m", "7d", "2w"; "0s" is none. So are sizes:
+# "512KiB", "64MiB", "1GiB"; "KB", "MB", "GB" are powers of 1000. In texts, ${…}
+# is HCL's own: write $${…} for the characters themselves. What must stay secret
+# comes from env("NAME") or file("path") and is never printed.
 
 database     = "bailiff.db"
 handlers_dir = "handlers" # each executable file in it is a handler: mail.sh runs the jobs of kind "mail"
 state_dir    = "state"    # the lock, the status; one service at a time
+
+# No job is started while the database's file system has less free space than
+# this; those that run go on.
+#min_free = "64MiB"
+
+# SQLite can lose data on network file systems whose locks do not hold (NFS, SMB):
+# there bailiff refuses to work. True insists.
+#network_fs = false
 
 # The right to work on a job, renewed as long as its handler works. If it cannot
 # be renewed, the handler is killed before the lease ends.
@@ -60,6 +70,24 @@ state_dir    = "state"    # the lock, the status; one service at a time
 #log {
 #  level  = "info" # trace, debug, info, warn, error
 #  format = "text" # or "json"
+#}
+
+# How long finished jobs are kept, counted from their end: at least "1m", or
+# "forever". Their keys stay taken afterwards, the rest of them is forgotten.
+# Quarantined jobs are kept until somebody decides.
+#retention {
+#  done      = "7d"
+#  cancelled = "7d"
+#  dead      = "180d"
+#}
+
+# With this block, an empty one too, the service makes snapshots of the database
+# by itself: a file each, NAME-1a2b3c4d-20261130T020000Z.db, verified before
+# older ones are removed. "bailiff restore" makes a database of one.
+#backup {
+#  every  = "24h"     # at least "1m"; one that was missed is made at the next start
+#  folder = "backups" # best on another disk; an absolute path must be there
+#  keep   = 7         # 1 to 1000
 #}
 
 # For every handler, also those in handlers_dir; a handler's own setting wins,

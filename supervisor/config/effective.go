@@ -4,7 +4,7 @@ package config
 type Setting struct {
 	Block string // "", "lease", `handler "mail"`, `handler "mail" retry` …
 	Name  string
-	Value string // as it would be written in HCL; "(secret)" for what env() or file() gave
+	Value string // as it would be written in HCL; "(secret)" for what env() or file() gave, "(none)" for a block that is not set
 	From  string // "default", "FILE:LINE", or "drop-in FILE"
 }
 

@@ -3,10 +3,13 @@ package config
 import (
 	"cmp"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/b1213022/bailiff/queue"
 )
 
 // The defaults. A renew that is not set is a third of the lease's duration, a
@@ -20,6 +23,16 @@ const (
 	DefaultDrain         = 30 * time.Second
 	DefaultLogLevel      = "info"
 	DefaultLogFormat     = "text"
+	DefaultMinFree       = 64 << 20
+
+	DefaultKeepDone      = 7 * 24 * time.Hour
+	DefaultKeepCancelled = 7 * 24 * time.Hour
+	DefaultKeepDead      = 180 * 24 * time.Hour
+
+	// Of a backup block; without one no snapshots are made.
+	DefaultBackupEvery  = 24 * time.Hour
+	DefaultBackupFolder = "backups"
+	DefaultBackupKeep   = 7
 
 	DefaultProtocol     = Plain
 	DefaultConcurrency  = 1
@@ -132,12 +145,36 @@ func (c *Config) fill(f *filler, file *section) {
 	c.Database = takePath(f, "", "database", DefaultDatabase, c.Dir, file)
 	c.HandlersDir = takePath(f, "", "handlers_dir", DefaultHandlersDir, c.Dir, file)
 	c.StateDir = takePath(f, "", "state_dir", DefaultStateDir, c.Dir, file)
+	c.MinFree = int64(take(f, "", "min_free", byteSize(DefaultMinFree), file))
+	c.NetworkFS = take(f, "", "network_fs", false, file)
 	lease := file.blocks["lease"]
 	c.Lease.Duration = take(f, "lease", "duration", DefaultLeaseDuration, lease)
 	c.Lease.Renew = take(f, "lease", "renew", c.Lease.Duration/3, lease)
 	c.Shutdown.Drain = take(f, "shutdown", "drain", DefaultDrain, file.blocks["shutdown"])
 	c.Log.Level = take(f, "log", "level", DefaultLogLevel, file.blocks["log"])
 	c.Log.Format = take(f, "log", "format", DefaultLogFormat, file.blocks["log"])
+	keep := file.blocks["retention"]
+	c.Retention = queue.Retention{
+		Done:      time.Duration(take(f, "retention", "done", retention(DefaultKeepDone), keep)),
+		Cancelled: time.Duration(take(f, "retention", "cancelled", retention(DefaultKeepCancelled), keep)),
+		Dead:      time.Duration(take(f, "retention", "dead", retention(DefaultKeepDead), keep)),
+	}
+	c.Backup = fillBackup(f, file.blocks["backup"], c.Dir)
+}
+
+// fillBackup makes the plan for snapshots of its block; without one there is none.
+func fillBackup(f *filler, block *section, dir string) *Backup {
+	if block == nil {
+		f.list = append(f.list, Setting{Name: "backup", Value: noneText, From: "default"})
+		return nil
+	}
+	given, _ := block.values["folder"].data.(string)
+	return &Backup{
+		Every:  take(f, "backup", "every", DefaultBackupEvery, block),
+		Folder: takePath(f, "backup", "folder", DefaultBackupFolder, dir, block),
+		Make:   !filepath.IsAbs(given),
+		Keep:   take(f, "backup", "keep", DefaultBackupKeep, block),
+	}
 }
 
 // fill makes a handler of its own section and the defaults section, either of
@@ -196,6 +233,13 @@ func format(data any) string {
 		return strconv.FormatFloat(d, 'g', -1, 64)
 	case time.Duration:
 		return quote(formatDuration(d))
+	case retention:
+		if d == 0 {
+			return quote(keptForever)
+		}
+		return quote(formatDuration(time.Duration(d)))
+	case byteSize:
+		return quote(formatSize(d))
 	case []string:
 		words := make([]string, len(d))
 		for i, w := range d {
@@ -212,8 +256,12 @@ func format(data any) string {
 	panic("config: a form that format does not know")
 }
 
-// secretText stands for what env() or file() gave.
-const secretText = "(secret)"
+// secretText stands for what env() or file() gave, noneText for a block that is
+// not there and has no defaults then.
+const (
+	secretText = "(secret)"
+	noneText   = "(none)"
+)
 
 // quote writes a text as HCL would have it.
 func quote(s string) string {

@@ -79,6 +79,24 @@ func duration(low, high time.Duration) form {
 	}
 }
 
+// retention is how long something is kept; 0 is for ever.
+type retention time.Duration
+
+// keptForever is how a retention without an end is written.
+const keptForever = "forever"
+
+// retained is a duration of at least a minute, or for ever.
+func retained(v cty.Value) (any, error) {
+	if v.Type() == cty.String && v.AsString() == keptForever {
+		return retention(0), nil
+	}
+	d, err := duration(time.Minute, forever)(v)
+	if err != nil {
+		return nil, fmt.Errorf("%w, or %q", err, keptForever)
+	}
+	return retention(d.(time.Duration)), nil
+}
+
 // integer is a whole number within bounds, not quoted.
 func integer(low, high int) form {
 	return func(v cty.Value) (any, error) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -16,16 +17,20 @@ type schema struct {
 	blocks   map[string]*schema
 	labelled bool              // the block carries a name and may stand many times
 	later    map[string]string // name → what this version does not do
+	home     string            // where what stands in it belongs, in words; empty: in the block of its name
 }
 
 const forever = maxDuration
 
 // root is the whole file.
 var root = &schema{
+	home: "at the top level of the file",
 	settings: map[string]form{
 		"database":     filled,
 		"handlers_dir": filled,
 		"state_dir":    filled,
+		"min_free":     size(0, maxSize),
+		"network_fs":   flag,
 	},
 	blocks: map[string]*schema{
 		"lease": {settings: map[string]form{
@@ -42,19 +47,26 @@ var root = &schema{
 			},
 			later: map[string]string{"dir": "keeps no log file per run; a handler's output is in the service's log"},
 		},
+		"retention": {settings: map[string]form{
+			"done":      retained,
+			"cancelled": retained,
+			"dead":      retained,
+		}},
+		"backup": {settings: map[string]form{
+			"every":  duration(time.Minute, forever),
+			"folder": filled,
+			"keep":   integer(1, 1000),
+		}},
 		"defaults": defaultsBody,
 		"handler":  handlerBody,
 	},
 	later: map[string]string{
-		"retention": "removes no finished jobs",
-		"backup":    "makes no backups by itself",
-		"socket":    "opens no socket",
-		"min_free":  "watches no free space",
-		"http":      "serves no HTTP",
-		"on":        "calls nothing when a job ends",
-		"schedule":  "starts no jobs by the clock",
-		"outbox":    "reads no outbox",
-		"redact":    "redacts nothing in logs",
+		"socket":   "opens no socket",
+		"http":     "serves no HTTP",
+		"on":       "calls nothing when a job ends",
+		"schedule": "starts no jobs by the clock",
+		"outbox":   "reads no outbox",
+		"redact":   "redacts nothing in logs",
 	},
 }
 
@@ -75,14 +87,14 @@ var shared = map[string]form{
 	"inherit_env":   names,
 }
 
-var retryBody = &schema{settings: map[string]form{
+var retryBody = &schema{home: "in a handler's block retry { … }", settings: map[string]form{
 	"max_attempts": integer(1, queue.MaxAttemptsLimit),
 	"base_delay":   duration(time.Millisecond, queue.MaxDelay),
 	"max_delay":    duration(time.Millisecond, queue.MaxDelay),
 	"jitter":       share,
 }}
 
-var exitBody = &schema{settings: map[string]form{
+var exitBody = &schema{home: "in a handler's block exit { … }", settings: map[string]form{
 	"dead":  statuses,
 	"retry": statuses,
 	"other": oneOf(string(OtherRetry), string(OtherUncertain)),
@@ -107,12 +119,14 @@ var laterInHandler = map[string]string{
 }
 
 var defaultsBody = &schema{
+	home:     "for all handlers in defaults { … }",
 	settings: shared,
 	blocks:   map[string]*schema{"retry": retryBody},
 	later:    laterInHandler,
 }
 
 var handlerBody = &schema{
+	home:     `in a block handler "KIND" { … }`,
 	settings: with(shared, "command", argv),
 	blocks:   map[string]*schema{"retry": retryBody, "exit": exitBody},
 	labelled: true,
@@ -148,32 +162,53 @@ func (s *schema) words() []string {
 	})
 }
 
+// bodies yields the whole file's schema and, for each block, its name and schema:
+// those of the top level, then those within them. None comes twice.
+func bodies(yield func(name string, s *schema) bool) {
+	seen := map[*schema]bool{}
+	level := map[string]*schema{"": root}
+	for len(level) > 0 {
+		inner := map[string]*schema{}
+		for _, name := range slices.SortedFunc(maps.Keys(level), beforeHandlers) {
+			s := level[name]
+			if seen[s] {
+				continue
+			}
+			seen[s] = true
+			if !yield(name, s) {
+				return
+			}
+			maps.Copy(inner, s.blocks)
+		}
+		level = inner
+	}
+}
+
+// beforeHandlers is the order in which people are told of blocks: by name, but
+// those that handlers share after all others, and a handler's own before what
+// all of them take.
+func beforeHandlers(a, b string) int {
+	rank := map[string]int{"handler": 1, "defaults": 2, "retry": 3, "exit": 4}
+	return cmp.Or(cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b))
+}
+
 // home tells where a name belongs that stands at the wrong level; empty if it
 // is known nowhere.
 func home(name string) string {
 	var homes []string
-	if root.settings[name] != nil {
-		homes = append(homes, "at the top level of the file")
-	}
-	for _, block := range []string{"lease", "shutdown", "log"} {
-		if root.blocks[block].settings[name] != nil {
-			homes = append(homes, "in the block "+block+" { … }")
+	for block, s := range bodies {
+		if s.settings[name] != nil || s.blocks[name] != nil {
+			homes = append(homes, cmp.Or(s.home, "in the block "+block+" { … }"))
 		}
 	}
-	if handlerBody.settings[name] != nil || handlerBody.blocks[name] != nil {
-		homes = append(homes, `in a block handler "KIND" { … }`)
-	}
-	if defaultsBody.settings[name] != nil || defaultsBody.blocks[name] != nil {
-		homes = append(homes, "for all handlers in defaults { … }")
-	}
-	if retryBody.settings[name] != nil {
-		homes = append(homes, "in a handler's block retry { … }")
-	}
-	if exitBody.settings[name] != nil {
-		homes = append(homes, "in a handler's block exit { … }")
-	}
-	if root.blocks[name] != nil {
-		homes = append(homes, "at the top level of the file")
-	}
 	return strings.Join(homes, ", or ")
+}
+
+// everyWord is each name that may stand anywhere.
+func everyWord() []string {
+	var words []string
+	for _, s := range bodies {
+		words = append(words, s.words()...)
+	}
+	return words
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // section is a body whose settings have been read and checked one by one.
@@ -86,7 +87,7 @@ func (r *sectionReader) read(body *hclsyntax.Body, s *schema, where string, at p
 			sec.failed[d.Near] = true
 			continue
 		}
-		v, ok := r.value(attribute, f, here)
+		v, ok := r.value(attribute, f, where, here)
 		if !ok {
 			sec.failed[attribute.Name] = true
 			continue
@@ -131,8 +132,8 @@ func (r *sectionReader) readNamed(sec *section, block *hclsyntax.Block, inner *s
 	sec.named = append(sec.named, named{label, r.read(block.Body, inner, fmt.Sprintf("%s %q", block.Type, label), here)})
 }
 
-// value evaluates one setting and puts it into its form.
-func (r *sectionReader) value(attribute *hclsyntax.Attribute, f form, here place) (value, bool) {
+// value evaluates one setting of the block where and puts it into its form.
+func (r *sectionReader) value(attribute *hclsyntax.Attribute, f form, where string, here place) (value, bool) {
 	if r.reportForeignWords(attribute) {
 		return value{}, false
 	}
@@ -173,7 +174,7 @@ func (r *sectionReader) value(attribute *hclsyntax.Attribute, f form, here place
 	if err == nil {
 		return v, true
 	}
-	d := here.diagnose(attribute.Name+": "+err.Error(), "")
+	d := here.diagnose(asWritten(where, attribute.Name, plain)+": "+err.Error(), "")
 	if v.secret && !errors.As(err, new(*nameError)) {
 		d.Summary = attribute.Name + ": what env() or file() gave does not fit"
 		d.Detail = "its text is kept secret"
@@ -248,6 +249,24 @@ func inFileOrder(attributes hclsyntax.Attributes) []*hclsyntax.Attribute {
 		return cmp.Compare(a.NameRange.Start.Byte, b.NameRange.Start.Byte)
 	})
 	return list
+}
+
+// asWritten names a setting with its block, and its value where that is short.
+func asWritten(where, name string, v cty.Value) string {
+	if where != "" {
+		name = where + "." + name
+	}
+	const most = 40
+	switch {
+	case v.IsNull() || !v.IsWhollyKnown():
+	case v.Type() == cty.String && len(v.AsString()) <= most:
+		return name + " = " + quote(v.AsString())
+	case v.Type() == cty.Number:
+		return name + " = " + number(v)
+	case v.Type() == cty.Bool:
+		return name + " = " + strconv.FormatBool(v.True())
+	}
+	return name
 }
 
 // within names a block for people: `handler "mail" retry`.

@@ -32,7 +32,7 @@ func unknown(name string, s *schema, where string, here place, isBlock bool) Dia
 	if homes := home(name); homes != "" {
 		return here.diagnose(summary, "it belongs "+homes)
 	}
-	for _, other := range []*schema{root, handlerBody, root.blocks["log"]} {
+	for _, other := range bodies {
 		if what, later := other.later[name]; later {
 			return notYet(name, what, here)
 		}
@@ -48,15 +48,6 @@ func unknown(name string, s *schema, where string, here place, isBlock bool) Dia
 
 func notYet(name, what string, here place) Diagnostic {
 	return here.diagnose(fmt.Sprintf("%s: not yet", name), fmt.Sprintf("this version %s; take it out", what))
-}
-
-// everyWord is each name that may stand anywhere.
-func everyWord() []string {
-	var words []string
-	for _, s := range []*schema{root, handlerBody, retryBody, exitBody, root.blocks["lease"], root.blocks["shutdown"], root.blocks["log"]} {
-		words = append(words, s.words()...)
-	}
-	return words
 }
 
 func orTop(where string) string {

@@ -111,7 +111,7 @@ func ShellWord(path string) string {
 	plain := func(r rune) bool {
 		return r > 127 || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("/._-+,:@%", r)
 	}
-	if strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
+	if path != "" && strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
 		return path
 	}
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
