@@ -30,6 +30,7 @@ type app struct {
 	configFlag string
 	dbFlag     string
 	json       bool
+	networkFS  bool
 	verbose    bool
 	words      []string // the command line as it was typed
 
@@ -38,6 +39,7 @@ type app struct {
 	config     *config.Config
 	dbPath     string
 	dbFrom     string // who named it, in words
+	ownFiles   bool   // the command names its databases itself: that one has no part in it
 }
 
 // findConfig answers which configuration to use.
@@ -48,7 +50,7 @@ func (a *app) findConfig() (string, error) {
 	path, err := config.Find(a.configFlag)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = advise(usage("%s", sentences(err)[0]), "bailiff init makes one; --db names a database without a configuration")
+			err = advise(usage("%s", sentences(err)[0]), "%s makes one; --db names a database without a configuration", a.command("init"))
 		}
 		return "", err
 	}
@@ -115,40 +117,69 @@ func (a *app) configured() (database, from string, err error) {
 	case !errors.As(err, &broken):
 		return "", "", err
 	}
-	const note = "note: the configuration has errors (bailiff check shows them); "
+	note := fmt.Sprintf("note: the configuration has errors (%s shows them); ", a.command("check"))
 	if s, _ := a.service(); s != nil && s.Database != "" {
-		a.note(note+"the service that runs (pid %d) goes on without the change", s.PID)
+		a.note("%sthe service that runs (pid %d) goes on without the change", note, s.PID)
 		return s.Database, "the running service", nil
 	}
 	if broken.Database == "" {
 		return "", "", err
 	}
-	a.note(note + "bailiff run refuses it, but which database it means is clear")
+	a.note("%s%s refuses it, but which database it means is clear", note, a.command("run"))
 	return broken.Database, "the configuration", nil
 }
 
-// open opens the database that locate answers. With wait, a write takes turns with
-// those of other commands, and waits for that long at most; 0 is for the service,
-// which goes first.
-func (a *app) open(ctx context.Context, logger hclog.Logger, wait time.Duration) (*sqlite.Queue, error) {
+// open opens the database that locate answers.
+func (a *app) open(ctx context.Context, opt sqlite.Options) (*sqlite.Queue, error) {
 	path, err := a.locate()
 	if err != nil {
 		return nil, err
 	}
-	q, err := sqlite.Open(ctx, path, sqlite.Options{Logger: logger, LockWait: wait, TakeTurns: wait > 0})
-	if errors.Is(err, queue.ErrNotFound) {
-		return nil, advise(err, "bailiff init makes it, and so does bailiff run --init. If it was moved, move it back or name it with --db")
+	q, err := sqlite.Open(ctx, path, a.placed(opt))
+	switch {
+	case errors.Is(err, queue.ErrNotFound):
+		return nil, a.adviseMissing(err)
+	case errors.Is(err, fs.ErrPermission):
+		if owner := ownedBy(path); owner != "" {
+			err = advise(err, "%s", escape(owner))
+		}
 	}
 	return q, err
+}
+
+// adviseMissing says what to do about a database that is not there. What lies
+// beside it tells that there was one.
+func (a *app) adviseMissing(err error) error {
+	err = advise(err, "if it was moved, move it back, with its -wal and -shm, or name it with --db")
+	for _, suffix := range []string{"-wal", "-shm", "-reserve"} {
+		if _, missing := os.Lstat(a.dbPath + suffix); missing == nil {
+			return advise(err, "there was one: %s is still there; no empty one is made in its place", escape(a.dbPath+suffix))
+		}
+	}
+	return advise(err, "if there never was one: %s makes it, and so does %s", a.command("init"), a.command("run --init"))
+}
+
+// placed adds to opt whether the database that was located may lie on a network file
+// system: a flag insists, or the configuration about its own database.
+func (a *app) placed(opt sqlite.Options) sqlite.Options {
+	cfg := a.mayConfig()
+	opt.NetworkFS = a.networkFS || cfg != nil && cfg.NetworkFS && a.dbPath == cfg.Database
+	return opt
 }
 
 // commandPatience is how long a command waits for a busy database: longer than
 // the service, which has leases to look after and will be asked again.
 const commandPatience = 30 * time.Second
 
+// forCommand is how a command opens the database: its writes take turns with those
+// of other commands.
+func (a *app) forCommand() sqlite.Options {
+	return sqlite.Options{Logger: a.quietLogger(), LockWait: commandPatience, TakeTurns: true}
+}
+
 // withQueue opens the database for one command and closes it afterwards.
 func (a *app) withQueue(ctx context.Context, do func(q *sqlite.Queue) error) error {
-	q, err := a.open(ctx, a.quietLogger(), commandPatience)
+	q, err := a.open(ctx, a.forCommand())
 	if err != nil {
 		return err
 	}
@@ -172,7 +203,7 @@ func (a *app) quietLogger() hclog.Logger {
 // database it would have used.
 func (a *app) lookAround() {
 	cfg := a.mayConfig()
-	if a.dbPath == "" && (a.dbFlag != "" || os.Getenv("BAILIFF_DB") != "" || cfg != nil) {
+	if !a.ownFiles && a.dbPath == "" && (a.dbFlag != "" || os.Getenv("BAILIFF_DB") != "" || cfg != nil) {
 		_, _ = a.locate()
 	}
 }

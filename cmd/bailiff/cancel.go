@@ -22,6 +22,10 @@ and stops the handler; unless the handler answers done, the job is cancelled.`,
 				func(q *sqlite.Queue, ref queue.Ref) (queue.Job, error) { return q.Cancel(cmd.Context(), ref) },
 				func(j *queue.Job) {
 					if j.State == queue.StateLeased {
+						if gone := holderGone(j); gone != "" {
+							a.say("%s marked: %s", name(j), gone)
+							return
+						}
 						a.say("%s is being worked on by %s: marked, its handler will be stopped", name(j), escape(j.Worker))
 						return
 					}

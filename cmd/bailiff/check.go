@@ -3,14 +3,20 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/b1213022/bailiff/queue"
+	"github.com/b1213022/bailiff/queue/sqlite"
 	"github.com/b1213022/bailiff/supervisor"
 	"github.com/b1213022/bailiff/supervisor/config"
 	"github.com/b1213022/bailiff/supervisor/process"
@@ -111,6 +117,11 @@ func (a *app) examine(ctx context.Context, cfg *config.Config) (*checkReport, er
 		report.warn(w.String())
 	}
 	a.examineQueue(ctx, cfg, report)
+	if b := cfg.Backup; b != nil {
+		if err := mayBackUp(b.Folder, b.Make); err != nil {
+			report.warn("no backup can be made: " + err.Error())
+		}
+	}
 	switch s, err := serviceIn(cfg.StateDir); {
 	case err != nil:
 		report.warn("whether a service runs here cannot be told: " + err.Error())
@@ -123,19 +134,22 @@ func (a *app) examine(ctx context.Context, cfg *config.Config) (*checkReport, er
 // examineQueue looks whether the database is usable, and warns of jobs that wait
 // for nobody.
 func (a *app) examineQueue(ctx context.Context, cfg *config.Config, report *checkReport) {
-	q, err := a.open(ctx, nil, 0)
+	q, err := a.open(ctx, sqlite.Options{})
 	switch {
 	case errors.Is(err, queue.ErrNotFound):
-		report.refuse(err, "there is no database at "+report.Database+" yet: bailiff init makes it")
+		report.refuse(err, strings.Join(append(sentences(err), advices(err)...), "; "))
+		return
+	case errors.Is(err, queue.ErrOlder):
+		report.warn(strings.Join(sentences(err), "; "))
 		return
 	case err != nil:
-		report.refuse(err, err.Error())
+		report.refuse(err, strings.Join(append(sentences(err), a.damageRemedies(err)...), "; "))
 		return
 	}
 	defer q.Close()
 	m, err := q.Metrics(ctx)
 	if err != nil {
-		report.refuse(err, err.Error())
+		report.refuse(err, strings.Join(append(sentences(err), a.damageRemedies(err)...), "; "))
 		return
 	}
 	for _, sentence := range unhandledKinds(cfg.Handlers, m, cfg.Warnings) {
@@ -143,6 +157,26 @@ func (a *app) examineQueue(ctx context.Context, cfg *config.Config, report *chec
 		report.Warnings = slices.DeleteFunc(report.Warnings, func(w string) bool { return strings.HasPrefix(sentence, escape(w)) })
 		report.warn(sentence)
 	}
+}
+
+// mayBackUp answers nil if snapshots can be put into the folder, or it would be made
+// and can be.
+func mayBackUp(folder string, made bool) error {
+	info, err := os.Stat(folder)
+	if made && errors.Is(err, fs.ErrNotExist) {
+		folder = filepath.Dir(folder) // only the folder itself is made
+		info, err = os.Stat(folder)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is no folder", folder)
+	}
+	if err := unix.Access(folder, unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", folder, err)
+	}
+	return nil
 }
 
 // refuse notes why the service would not start at all.

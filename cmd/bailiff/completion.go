@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"github.com/b1213022/bailiff/queue"
+	"github.com/b1213022/bailiff/queue/sqlite"
 )
 
 func newCompletionCmd(a *app) *cobra.Command {
@@ -34,23 +37,24 @@ the kinds and states of your queue.`,
 }
 
 // kinds lists the kinds that handlers or jobs have, as far as they can be found.
-func (a *app) kinds() []string {
-	found := map[string]bool{}
+func (a *app) kinds() []string { return slices.Sorted(maps.Keys(a.knownKinds())) }
+
+// knownKinds are those kinds with what the queue counts of them.
+func (a *app) knownKinds() map[string]queue.KindMetrics {
+	found := map[string]queue.KindMetrics{}
 	if cfg := a.mayConfig(); cfg != nil {
 		for kind := range cfg.Handlers {
-			found[kind] = true
+			found[kind] = queue.KindMetrics{}
 		}
 	}
 	ctx := context.Background()
-	if q, err := a.open(ctx, nil, 0); err == nil {
+	if q, err := a.open(ctx, sqlite.Options{}); err == nil {
 		defer q.Close()
 		if m, err := q.Metrics(ctx); err == nil {
-			for kind := range m.Kinds {
-				found[kind] = true
-			}
+			maps.Copy(found, m.Kinds)
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	return found
 }
 
 // completeFlag lets the shell complete a flag's value from what list answers.

@@ -35,7 +35,7 @@ with close, requeue or cancel.`,
 					if reason := jobs[i].LastError; reason != "" {
 						a.say("  %s", escape(reason))
 					}
-					a.say("  %s", nextCommands(&jobs[i]))
+					a.say("  %s", a.nextCommands(&jobs[i]))
 				}
 				a.tellMore(jobs, f)
 				return nil

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/b1213022/bailiff/queue"
 	"github.com/b1213022/bailiff/queue/sqlite"
+	"github.com/b1213022/bailiff/supervisor/process"
 )
 
 // eachRef does one act to every job named, one after the other, and answers
@@ -21,6 +23,7 @@ func (a *app) eachRef(ctx context.Context, args []string, act func(*sqlite.Queue
 		var first error
 		for _, ref := range refs {
 			job, err := act(q, ref)
+			err = a.adviseAbsent(err, ref)
 			switch {
 			case err != nil && first == nil:
 				first = err
@@ -36,4 +39,15 @@ func (a *app) eachRef(ctx context.Context, args []string, act func(*sqlite.Queue
 		}
 		return first
 	})
+}
+
+// adviseAbsent says how to find a job where there is none of that name.
+func (a *app) adviseAbsent(err error, ref queue.Ref) error {
+	switch {
+	case !errors.Is(err, queue.ErrNotFound), errors.As(err, new(*queue.PrunedError)):
+		return err
+	case ref.ID != 0:
+		return advise(err, "%s shows which jobs there are", a.command("list"))
+	}
+	return advise(err, "%s shows which jobs there are", a.command("list --kind %s", process.ShellWord(ref.Kind)))
 }

@@ -84,13 +84,13 @@ func (a *app) waitFor(ctx context.Context, q *sqlite.Queue, got queue.Enqueued, 
 	}
 	got.Job = job
 	if !a.json {
-		a.tellEnd(&job, got.Created, began)
+		a.tellEnd(got, began)
 		switch {
 		case ended(job.State):
 		case caller.Err() != nil:
-			a.note("stopped waiting; the job goes on: bailiff get %d", job.ID)
+			a.note("stopped waiting; the job goes on: %s", a.command("get %d", job.ID))
 		default:
-			a.note("not ended in time; the job goes on: bailiff get %d", job.ID)
+			a.note("not ended in time; the job goes on: %s", a.command("get %d", job.ID))
 		}
 	} else if err := a.printJSON(newWaitedJSON(got, madeKey)); err != nil {
 		return err
@@ -112,7 +112,7 @@ const aloneAfter = time.Second
 // tellAlone says that a job waits in vain: no service runs here.
 func (a *app) tellAlone() {
 	if s, err := a.service(); s == nil && err == nil {
-		a.note("no service runs here: bailiff run starts it")
+		a.note("no service runs here: %s starts it", a.command("run"))
 	}
 }
 
@@ -148,7 +148,8 @@ func awaitEnd(ctx context.Context, q *sqlite.Queue, job queue.Job, tellAlone fun
 func ended(s queue.State) bool { return s.Finished() || s == queue.StateQuarantined }
 
 // tellEnd says for people how a job that was waited for stands.
-func (a *app) tellEnd(j *queue.Job, created bool, began time.Time) {
+func (a *app) tellEnd(got queue.Enqueued, began time.Time) {
+	j, created := &got.Job, got.Created
 	switch {
 	case j.State == queue.StateDone && created && len(j.Result) == 0:
 		a.say("%s done in %s, no result (what it printed, if anything, was not JSON as a whole; that is fine)", name(j), span(now().Sub(began)))
@@ -166,7 +167,7 @@ func (a *app) tellEnd(j *queue.Job, created bool, began time.Time) {
 	if !ended(j.State) {
 		return
 	}
-	if next := nextCommands(j); next != "" {
+	if next := a.next(got); next != "" {
 		a.note("%s", next)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/b1213022/bailiff/queue"
+	"github.com/b1213022/bailiff/supervisor"
 	"github.com/b1213022/bailiff/supervisor/config"
 )
 
@@ -25,9 +26,11 @@ const (
 // exitStatuses explains them in the help of the root command.
 const exitStatuses = `Exit status:
   0  fine
-  1  failed; also: a job waited for did not end as done, a handler is failing
+  1  failed; also: a job waited for did not end as done, a handler is failing,
+     doctor found something wrong
   2  wrong usage, a bad argument or configuration
-  3  conflict: the key is taken by another payload, or the job's state refuses it
+  3  conflict: the key is taken by another payload, the job's state refuses it,
+     a file is in the way
   4  not found
   5  lease lost: the token holds no live lease
   6  not a bailiff database, a newer one, or a damaged one
@@ -76,6 +79,18 @@ type advisedError struct {
 func (e *advisedError) Error() string { return e.err.Error() }
 func (e *advisedError) Unwrap() error { return e.err }
 
+// actError is an error under the name of the act that was asked for; the engine
+// named the one that failed.
+type actError struct {
+	err          error
+	named, asked string
+}
+
+func (e *actError) Error() string {
+	return e.asked + ": " + strings.TrimPrefix(e.err.Error(), e.named+": ")
+}
+func (e *actError) Unwrap() error { return e.err }
+
 // advise adds to err, which may be nil, what to do about it.
 func advise(err error, format string, args ...any) error {
 	if err == nil {
@@ -101,6 +116,22 @@ func advices(err error) []string {
 	default:
 		return advices(errors.Unwrap(err))
 	}
+}
+
+// remedies are what to do about an error whatever was asked for; where nobody knows
+// whether something was recorded, it depends on that.
+func remedies(err error) []string {
+	switch {
+	case errors.Is(err, queue.ErrMoved) && !errors.As(err, new(*supervisor.QueueLost)):
+		return []string{"move it back, with its -wal and -shm (all three), or name it with --db; then the same command again. No empty database is made in its place"}
+	case errors.As(err, new(*queue.PrunedError)):
+		return []string{"its payload and history are gone: to do it again, enqueue it under another key"}
+	case errors.Is(err, queue.ErrUnknown) && len(advices(err)) == 0:
+		return []string{"whether it was recorded is not known: look how things stand, or run the same command again"}
+	case errors.Is(err, queue.ErrFull):
+		return []string{"df -h shows which disk is full; when there is room, the same command again"}
+	}
+	return nil
 }
 
 // sentences is the text of err for people, each line safe to show: one, or one

@@ -21,9 +21,19 @@ line for each job.`,
   bailiff get mail/welcome-42 --json`,
 		Args: words(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			paused := map[string]bool{} // read for people alone
 			return a.eachRef(cmd.Context(), args, func(q *sqlite.Queue, ref queue.Ref) (queue.Job, error) {
-				return q.Get(cmd.Context(), ref)
-			}, a.showJob)
+				job, err := q.Get(cmd.Context(), ref)
+				if err == nil && waits(job.State) && !a.json {
+					paused = pausedKinds(cmd.Context(), q)
+				}
+				return job, err
+			}, func(j *queue.Job) {
+				a.showJob(j)
+				if waits(j.State) && paused[j.Kind] {
+					a.say("  its kind is paused: %s", a.command("resume %s", j.Kind))
+				}
+			})
 		},
 	}
 }
@@ -37,11 +47,7 @@ func (a *app) showJob(j *queue.Job) {
 	if j.LastError != "" {
 		line("last error", "%s", escape(j.LastError))
 	}
-	limit := ", limit not set"
-	if n := attemptLimit(j); n != nil {
-		limit = " of " + strconv.Itoa(*n)
-	}
-	line("attempt", "%d%s, fence %d, priority %d", j.Attempt, limit, j.Fence, j.Priority)
+	line("attempt", "%s, fence %d, priority %d", attemptOf(j), j.Fence, j.Priority)
 	if waits(j.State) {
 		line("due", "%s", when(now, j.AvailableAt))
 	}
@@ -60,7 +66,7 @@ func (a *app) showJob(j *queue.Job) {
 	for _, e := range j.Effects {
 		line("effect", "%s %s in run %d, begun %s", escape(e.Name), e.State, e.Fence, when(now, e.BegunAt))
 	}
-	if next := nextCommands(j); next != "" {
+	if next := a.nextCommands(j); next != "" {
 		a.say("  %s", next)
 	}
 }
@@ -74,7 +80,7 @@ func (a *app) standing(j *queue.Job) string {
 		if j.Due(now) {
 			s = string(queue.StateReady)
 		} else {
-			s += ", due " + relative(now, j.AvailableAt)
+			s += ", " + due(now, j.AvailableAt)
 		}
 	case queue.StateLeased:
 		s += " since " + span(now.Sub(j.UpdatedAt))
@@ -97,18 +103,34 @@ func (a *app) standing(j *queue.Job) string {
 }
 
 // nextCommands says what a person can do about a job that waits for one.
-func nextCommands(j *queue.Job) string {
-	requeue := fmt.Sprintf("bailiff requeue %d", j.ID)
-	if j.NeedsReview {
-		requeue += " --reviewed"
-	}
+func (a *app) nextCommands(j *queue.Job) string {
+	requeue := a.requeueCommand(j)
 	switch j.State {
 	case queue.StateQuarantined:
-		return fmt.Sprintf("look whether it happened (its idempotency key is %s); then, it did: bailiff close %d --as done · to run it again: %s · no longer wanted: bailiff cancel %d. No other job waits for it", j.IdempotencyKey, j.ID, requeue, j.ID)
+		return fmt.Sprintf("look whether it happened (its idempotency key is %s); then, it did: %s · to run it again: %s · no longer wanted: %s. No other job waits for it",
+			j.IdempotencyKey, a.command("close %d --as done", j.ID), requeue, a.command("cancel %d", j.ID))
 	case queue.StateDead:
-		return fmt.Sprintf("to run it again: %s · settled otherwise: bailiff close %d --as done", requeue, j.ID)
+		return fmt.Sprintf("to run it again: %s · settled otherwise: %s", requeue, a.command("close %d --as done", j.ID))
 	}
 	return ""
+}
+
+// requeueCommand is the command that lets a job run again.
+func (a *app) requeueCommand(j *queue.Job) string {
+	command := a.command("requeue %d", j.ID)
+	if j.NeedsReview {
+		command += " --reviewed"
+	}
+	return command
+}
+
+// attemptOf is "2 of 5": how often a job was tried, of how often it may be.
+func attemptOf(j *queue.Job) string {
+	limit := ", limit not set"
+	if n := attemptLimit(j); n != nil {
+		limit = " of " + strconv.Itoa(*n)
+	}
+	return strconv.Itoa(j.Attempt) + limit
 }
 
 // waits reports whether a job in state s waits to be claimed.

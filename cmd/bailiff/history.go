@@ -33,7 +33,7 @@ that were given back again and again are folded into one pair with a count.`,
 			return a.withQueue(cmd.Context(), func(q *sqlite.Queue) error {
 				job, err := q.Get(cmd.Context(), ref)
 				if err != nil {
-					return err
+					return a.adviseAbsent(&actError{err, "get", "history"}, ref)
 				}
 				entries, err := q.History(cmd.Context(), job.ID, limit)
 				if err != nil {

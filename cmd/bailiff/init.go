@@ -13,7 +13,6 @@ import (
 	"github.com/b1213022/bailiff/handlers"
 	"github.com/b1213022/bailiff/queue/sqlite"
 	"github.com/b1213022/bailiff/supervisor/config"
-	"github.com/b1213022/bailiff/supervisor/process"
 )
 
 func newInitCmd(a *app) *cobra.Command {
@@ -82,7 +81,7 @@ func (a *app) init(ctx context.Context) error {
 		if err := os.MkdirAll(filepath.Dir(database), 0o700); err != nil {
 			return fmt.Errorf("make the database's folder: %w", err)
 		}
-		if err := sqlite.Create(ctx, database, sqlite.Options{}); err != nil {
+		if err := sqlite.Create(ctx, database, a.placed(sqlite.Options{})); err != nil {
 			return err
 		}
 		done = append(done, madeJSON{database, true})
@@ -132,15 +131,9 @@ func (a *app) tellMade(done []madeJSON) error {
 	if !a.json {
 		a.say("")
 		a.say("Now:")
-		bailiff := "bailiff"
-		for _, flag := range []struct{ name, value string }{{"--config", a.configFlag}, {"--db", a.dbFlag}} {
-			if flag.value != "" {
-				bailiff += " " + flag.name + " " + escape(process.ShellWord(flag.value))
-			}
+		for _, next := range []string{"run &", "enqueue hello world-1 name=World --wait", "status"} {
+			a.say("  %s", a.command("%s", next))
 		}
-		a.say("  %s run &", bailiff)
-		a.say("  %s enqueue hello world-1 name=World --wait", bailiff)
-		a.say("  %s status", bailiff)
 	}
 	return nil
 }

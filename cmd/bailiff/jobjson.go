@@ -80,7 +80,7 @@ func newListedJSON(j *queue.Job) listedJSON {
 // attemptLimit is the attempt limit of a job, as far as it is known: where the
 // enqueuer named none, the first claim brings the handler's. Nil: not set yet.
 func attemptLimit(j *queue.Job) *int {
-	if j.NamedAttempts == 0 && j.Fence == 0 {
+	if j.MaxAttempts == 0 {
 		return nil
 	}
 	return &j.MaxAttempts

@@ -1,10 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,45 +12,34 @@ import (
 )
 
 func newListCmd(a *app) *cobra.Command {
-	var (
-		f         queue.Filter
-		states    []string
-		olderThan string
-	)
+	var f filterFlags
+	var page queue.Filter
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list jobs",
 		Long: `Lists jobs by id, without payloads and results (get shows them). A scheduled
-job that is due counts as ready. A full page says how to get the next one.`,
+job that is due counts as ready. A full page says how to get the next one.
+
+--stuck selects the jobs that ought to move and do not, and says why where that
+is known: due for more than an hour (or --older-than) and not claimed, claimed
+for as long and still running, or with a lease that is over.`,
 		Example: `  bailiff list --state ready --state scheduled --kind mail
-  bailiff list --key welcome- --older-than 1d --json`,
+  bailiff list --stuck --older-than 10m --json`,
 		Args: words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, s := range states {
-				if !slices.Contains(queue.States(), queue.State(s)) {
-					return advise(usage("--state %s is no state", escape(s)), "states: %s", strings.Join(stateNames(), " "))
-				}
-				f.States = append(f.States, queue.State(s))
+			filter, err := f.filter()
+			if err != nil {
+				return err
 			}
-			if olderThan != "" {
-				var err error
-				if f.OlderThan, err = parseSpan("--older-than", olderThan); err != nil {
-					return err
-				}
-			}
+			filter.After, filter.Limit = page.After, page.Limit
 			return a.withQueue(cmd.Context(), func(q *sqlite.Queue) error {
-				return a.list(cmd.Context(), q, f)
+				return a.list(cmd.Context(), q, filter)
 			})
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringSliceVar(&states, "state", nil, "only in this `STATE` (may be repeated)")
-	flags.StringVar(&f.Kind, "kind", "", "only of this `KIND`")
-	flags.StringVar(&f.KeyPrefix, "key", "", "only with keys that begin with `PREFIX`")
-	flags.StringVar(&olderThan, "older-than", "", "only in their state for longer than `DURATION`")
-	pageFlags(cmd, &f)
-	completeFlag(cmd, "state", func() []string { return stateNames() })
-	completeFlag(cmd, "kind", a.kinds)
+	f.register(a, cmd, stateNames())
+	cmd.Flags().BoolVar(&f.stuck, "stuck", false, "only jobs that ought to move and do not, with why")
+	pageFlags(cmd, &page)
 	return cmd
 }
 
@@ -61,35 +49,66 @@ func (a *app) list(ctx context.Context, q *sqlite.Queue, f queue.Filter) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		for i := range jobs {
-			if err := a.printJSON(newListedJSON(&jobs[i])); err != nil {
-				return err
-			}
-		}
-		a.tellMore(jobs, f)
-		return nil
+	why := func(*queue.Job) string { return "" }
+	if f.Stuck && len(jobs) > 0 {
+		s := a.surroundings(ctx, q)
+		why = s.why
 	}
-	if len(jobs) == 0 {
+	switch {
+	case a.json:
+		err = a.listJSON(jobs, f, why)
+	case len(jobs) == 0 && f.Stuck && f.After == 0 && len(f.States) == 0 && f.Kind == "" && f.KeyPrefix == "":
+		a.note("nothing has been stuck for more than %s; %s · %s", span(cmp.Or(f.OlderThan, queue.StuckAfter)), a.command("list --stuck --older-than 1m"), a.command("status"))
+	case len(jobs) == 0:
 		a.note("no such jobs")
-		return nil
+		a.noteUnknownKind(ctx, q, f.Kind)
+	case f.Stuck:
+		err = a.listTable(jobs, nil, "WHY", func(j *queue.Job) string { return brief(why(j), 160) })
+	default:
+		err = a.listTable(jobs, pausedKinds(ctx, q), "ERROR", func(j *queue.Job) string { return brief(lastError(j), 80) })
 	}
+	if err == nil {
+		a.tellMore(jobs, f)
+	}
+	return err
+}
+
+// listJSON prints a line for each job.
+func (a *app) listJSON(jobs []queue.Job, f queue.Filter, why func(*queue.Job) string) error {
+	for i := range jobs {
+		var line any = newListedJSON(&jobs[i])
+		if f.Stuck {
+			line = stuckJSON{newListedJSON(&jobs[i]), text(why(&jobs[i]))}
+		}
+		if err := a.printJSON(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listTable prints a row for each job; the last column is the caller's.
+func (a *app) listTable(jobs []queue.Job, paused map[string]bool, last string, about func(*queue.Job) string) error {
 	rows := make([][]string, len(jobs))
 	for i := range jobs {
 		j := &jobs[i]
-		rows[i] = []string{
-			strconv.FormatInt(j.ID, 10),
-			brief(j.Kind+"/"+j.Key, 60),
-			a.standing(j),
-			attempts(j),
-			brief(j.LastError, 80),
+		state := a.standing(j)
+		if waits(j.State) && paused[j.Kind] {
+			state += ", kind paused"
 		}
+		rows[i] = []string{strconv.FormatInt(j.ID, 10), brief(j.Kind+"/"+j.Key, 60), state, attempts(j), about(j)}
 	}
-	if err := a.table("ID JOB STATE ATTEMPT ERROR", rows); err != nil {
-		return err
+	return a.table("ID JOB STATE ATTEMPT "+last, rows)
+}
+
+// lastError is why a job stands as it does, for people; empty where what once went
+// wrong is over: the job has ended well, or a person has decided about it.
+func lastError(j *queue.Job) string {
+	failed := j.State == queue.StateDead || j.State == queue.StateQuarantined || waits(j.State) && j.Attempt > 0
+	if !failed {
+		return ""
 	}
-	a.tellMore(jobs, f)
-	return nil
+	return j.LastError
 }
 
 // attempts is how often a job was tried, of how often it may be.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,6 +59,26 @@ func (a *app) showMetrics(m queue.Metrics) error {
 	}
 	rows = append(rows, row("all", m.Counts, ""))
 	return a.table("KIND SCHEDULED READY LEASED DONE DEAD QUARANTINED CANCELLED OLDEST", rows)
+}
+
+// countWords is the counts that are not 0, in a sentence.
+func countWords(c queue.Counts) string {
+	var words []string
+	for _, one := range []struct {
+		n    int64
+		what queue.State
+	}{
+		{c.Scheduled, queue.StateScheduled}, {c.Ready, queue.StateReady}, {c.Leased, queue.StateLeased}, {c.Done, queue.StateDone},
+		{c.Dead, queue.StateDead}, {c.Quarantined, queue.StateQuarantined}, {c.Cancelled, queue.StateCancelled},
+	} {
+		if one.n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", one.n, one.what))
+		}
+	}
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
 }
 
 type countsJSON struct {

@@ -106,9 +106,9 @@ func (a *app) note(format string, args ...any) {
 	fmt.Fprintf(a.errOut, "bailiff: "+format+"\n", args...)
 }
 
-// inUTC writes every time in UTC.
+// inUTC writes every time in UTC, all of one length.
 var inUTC = json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
-	return e.WriteToken(jsontext.String(t.UTC().Format(time.RFC3339Nano)))
+	return e.WriteToken(jsontext.String(t.UTC().Format("2006-01-02T15:04:05.000Z07:00")))
 })
 
 // validText writes every text as valid UTF-8, which JSON needs: a path is any

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/b1213022/bailiff/queue"
+	"github.com/b1213022/bailiff/supervisor/process"
 )
 
 // pageFlags are the flags of a command that lists one page of jobs; they are
@@ -22,9 +26,27 @@ func pageFlags(cmd *cobra.Command, f *queue.Filter) {
 	}
 }
 
+// nextPage is the command that was typed, for the jobs behind last.
+func (a *app) nextPage(last int64) string {
+	var words []string
+	for i := 0; i < len(a.words); i++ {
+		name, _, joined := strings.Cut(a.words[i], "=")
+		switch {
+		case slices.Contains([]string{"--after", "--config", "--db"}, name):
+			if !joined {
+				i++
+			}
+		case name == "--network-fs":
+		default:
+			words = append(words, escape(process.ShellWord(a.words[i])))
+		}
+	}
+	return a.command("%s --after %d", strings.Join(words, " "), last)
+}
+
 // tellMore says how to get the next page, if the one shown was full.
 func (a *app) tellMore(jobs []queue.Job, f queue.Filter) {
 	if len(jobs) == f.Limit {
-		a.note("there may be more: --after %d", jobs[len(jobs)-1].ID)
+		a.note("there may be more: %s", a.nextPage(jobs[len(jobs)-1].ID))
 	}
 }

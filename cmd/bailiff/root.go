@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/b1213022/bailiff/supervisor/config"
 )
@@ -61,7 +62,13 @@ is --db, $BAILIFF_DB, or the configuration's.
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          unknownCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	version := root.Flags().Bool("version", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *version {
+			return a.version()
+		}
+		return cmd.Help()
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	cobra.EnableCommandSorting = false // they are listed in the order of their use
@@ -70,9 +77,10 @@ is --db, $BAILIFF_DB, or the configuration's.
 	flags.StringVar(&a.configFlag, "config", "", "configuration `FILE`")
 	flags.StringVar(&a.dbFlag, "db", "", "database `FILE`")
 	flags.BoolVar(&a.json, "json", false, "answer in JSON")
+	flags.BoolVar(&a.networkFS, "network-fs", false, "use a database on a network file system all the same")
 	flags.BoolVar(&a.verbose, "verbose", false, "say which configuration and database are used")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return advise(usage("%v", err), "%s --help shows its flags", cmd.CommandPath())
+		return advise(flagError(err), "%s --help shows its flags", cmd.CommandPath())
 	})
 	root.PersistentPostRun = func(*cobra.Command, []string) {
 		if a.verbose {
@@ -86,12 +94,14 @@ is --db, $BAILIFF_DB, or the configuration's.
 		&cobra.Group{ID: "service", Title: "The service:"},
 		&cobra.Group{ID: "look", Title: "Jobs, put in and looked at:"},
 		&cobra.Group{ID: "act", Title: "Jobs, decided about:"},
+		&cobra.Group{ID: "file", Title: "The database:"},
 		&cobra.Group{ID: "more", Title: "More:"},
 	)
 	for group, commands := range map[string][]*cobra.Command{
 		"service": {newInitCmd(a), newRunCmd(a), newCheckCmd(a), newStatusCmd(a), newTryCmd(a)},
 		"look":    {newEnqueueCmd(a), newListCmd(a), newGetCmd(a), newHistoryCmd(a), newMetricsCmd(a), newDeadCmd(a)},
-		"act":     {newCancelCmd(a), newCloseCmd(a), newRequeueCmd(a), newWorkerCmd(a)},
+		"act":     {newCancelCmd(a), newCloseCmd(a), newRequeueCmd(a), newRerunCmd(a), newPauseCmd(a), newResumeCmd(a), newWorkerCmd(a)},
+		"file":    {newBackupCmd(a), newRestoreCmd(a), newDoctorCmd(a), newPruneCmd(a)},
 		"more":    {newVersionCmd(a), newCompletionCmd(a)},
 	} {
 		for _, c := range commands {
@@ -103,6 +113,25 @@ is --db, $BAILIFF_DB, or the configuration's.
 	help.GroupID = "more"
 	root.SetHelpCommand(help)
 	return root
+}
+
+// flagError is what is wrong with a flag, without the words of the Go library that
+// reads numbers.
+func flagError(err error) error {
+	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok || wrong.GetFlag() == nil {
+		return usage("%v", err)
+	}
+	flag := wrong.GetFlag()
+	switch flag.Value.Type() {
+	case "int", "int64":
+		return usage("--%s %s: a whole number is expected", flag.Name, escape(wrong.GetValue()))
+	case "bool":
+		if _, ok := flag.Value.(*waitFlag); !ok {
+			return usage("--%s takes no value", flag.Name)
+		}
+	}
+	return usage("%v", err)
 }
 
 // unknownCommand refuses a word that is no command, with the nearest one.
@@ -132,8 +161,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 // laterCommands are names that the design has given away and this version does
 // not have: whoever types one has not mistyped another.
 var laterCommands = []string{
-	"logs", "rerun", "resolve", "pause", "resume", "prune", "effect", "receipt", "void", "progress", "alive",
-	"backup", "restore", "doctor", "lib", "new", "top", "watch", "schedules", "graph", "outbox", "install-service",
+	"logs", "resolve", "effect", "receipt", "void", "progress", "alive", "lib", "new", "top", "watch", "schedules", "graph", "outbox", "install-service",
 }
 
 // newHelpCmd shows the help of a command, as --help does.
@@ -219,7 +247,7 @@ func (a *app) tellError(command string, err error) {
 			fmt.Fprintf(a.errOut, "  %s\n", line)
 		}
 	}
-	for _, advice := range advices(err) {
+	for _, advice := range slices.Concat(advices(err), remedies(err), a.damageRemedies(err)) {
 		fmt.Fprintf(a.errOut, "  %s\n", escape(advice))
 	}
 }

@@ -32,10 +32,15 @@ configuration again; a changed file is noticed anyway. A bad file changes
 nothing.
 
 --until-idle ends when nothing runs and nothing that this configuration can run
-is due; what is left is listed; exit 1 if a handler does not start. --once runs
-one job at most and prints how it ended as {"outcome":…,"id":…}; exit 0 for
-completed and idle, else 1. Where jobs wait and their handler does not start, the
-outcome is idle with a reason, and the exit status 1.`,
+is due; what is left is listed; exit 1 if a handler does not start or free space
+is below min_free. --once runs one job at most and prints how it ended as
+{"outcome":…,"id":…}; exit 0 for completed and idle, else 1. Where jobs wait and
+cannot be started for one of these reasons, the outcome is idle with a reason, and
+the exit status 1. Both leave finished jobs and backups alone: the settings
+retention and backup are for the service.
+
+A database that is moved, deleted or replaced while it is in use ends the
+service: what runs is killed at once and nothing more is recorded; exit 6.`,
 		Example: `  bailiff run
   bailiff run --until-idle`,
 		Args: words(0, 0),
@@ -72,7 +77,13 @@ func (a *app) run(ctx context.Context, f runFlags) error {
 		return err
 	}
 	defer state.release()
-	q, err := a.openForService(ctx, logger.Named("queue"), f.init)
+	opening, opened := a.signals.until(ctx)
+	q, err := a.openForService(opening, logger.Named("queue"), f.init)
+	opened()
+	if errors.As(err, new(stopped)) {
+		logger.Info("ended before the database was open", "reason", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -80,7 +91,7 @@ func (a *app) run(ctx context.Context, f runFlags) error {
 	if err == nil {
 		err = s.run(ctx)
 	}
-	if f.untilIdle && (err == nil || errors.Is(err, supervisor.ErrFailing)) {
+	if f.untilIdle && (err == nil || errors.Is(err, supervisor.ErrFailing) || errors.Is(err, supervisor.ErrNoRoom)) {
 		err = errors.Join(err, a.tellLeft(ctx, q, s))
 	}
 	if closing := q.Close(); closing != nil {
@@ -89,17 +100,21 @@ func (a *app) run(ctx context.Context, f runFlags) error {
 	return err
 }
 
-// openForService opens the database, and makes it first where that was asked
-// for and it is missing. Nothing else ever makes one.
+// openForService opens the database, brings its schema up to date, and makes it
+// first where that was asked for and it is missing. Nothing else does so.
 func (a *app) openForService(ctx context.Context, logger hclog.Logger, create bool) (*sqlite.Queue, error) {
-	q, err := a.open(ctx, logger, 0)
-	if !create || !errors.Is(err, queue.ErrNotFound) {
+	opt := sqlite.Options{Logger: logger, Migrate: true}
+	q, err := a.open(ctx, opt)
+	switch {
+	case errors.Is(err, queue.ErrBusy):
+		return nil, advise(err, "the database is as it was; %s can be started again when nobody works on it any more", a.command("run"))
+	case !create || !errors.Is(err, queue.ErrNotFound):
 		return q, err
 	}
-	if err := sqlite.Create(ctx, a.dbPath, sqlite.Options{}); err != nil {
+	if err := sqlite.Create(ctx, a.dbPath, a.placed(opt)); err != nil {
 		return nil, err
 	}
-	return a.open(ctx, logger, 0)
+	return a.open(ctx, opt)
 }
 
 // tellLeft lists what a run until idle has left, and for whom it waits.
@@ -122,6 +137,7 @@ func (a *app) tellLeft(ctx context.Context, q *sqlite.Queue, s *service) error {
 		a.say("%s: %s left: %d ready, %d scheduled, %d leased", ended, plural(waiting, "job"), m.Ready, m.Scheduled, m.Leased)
 	}
 	a.tellTrouble(s.supervisor.Status(), m)
+	a.tellPaused(m)
 	a.tellDesk(m)
 	return nil
 }

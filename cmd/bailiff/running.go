@@ -71,7 +71,7 @@ func correctWaiting(s *supervisor.Status, m queue.Metrics) {
 }
 
 // runLine is one running job in a sentence.
-func runLine(r supervisor.RunStatus) string {
+func (a *app) runLine(r supervisor.RunStatus) string {
 	now := now()
 	var b strings.Builder
 	fmt.Fprintf(&b, "#%d %s/%s: running %s", r.ID, escape(r.Kind), escape(r.Key), span(now.Sub(r.Since)))
@@ -96,8 +96,7 @@ func runLine(r supervisor.RunStatus) string {
 	if len(r.Left) > 0 {
 		fmt.Fprintf(&b, ", still alive: %v", r.Left)
 	}
-	fmt.Fprintf(&b, " · bailiff cancel %d", r.ID)
-	return b.String()
+	return b.String() + " · " + a.command("cancel %d", r.ID)
 }
 
 // tellOthers says which jobs are leased to somebody else than the service here.
@@ -106,7 +105,7 @@ func (a *app) tellOthers(leased []queue.Job) {
 	now := now()
 	for i := range leased {
 		if i == most {
-			a.say("… and %d more: bailiff list --state leased", len(leased)-most)
+			a.say("… and %d more: %s", len(leased)-most, a.command("list --state leased"))
 			return
 		}
 		j := &leased[i]

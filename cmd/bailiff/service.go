@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"github.com/b1213022/bailiff/queue/sqlite"
 	"github.com/b1213022/bailiff/supervisor"
 	"github.com/b1213022/bailiff/supervisor/config"
+	"github.com/b1213022/bailiff/supervisor/upkeep"
 )
 
 // service is a run: the supervisor and what stands beside it.
@@ -21,14 +25,18 @@ type service struct {
 	app        *app
 	flags      runFlags
 	first      *config.Config
+	current    atomic.Pointer[config.Config]
 	logger     hclog.Logger
 	state      *stateDir
 	watcher    *config.Watcher
 	supervisor *supervisor.Supervisor
-	statuses   chan supervisor.Status // the latest one not yet written
-	said       map[string]bool        // warnings of the configuration, each said once
-	signalled  atomic.Bool            // told to stop: it did not end by itself
-	lost       error                  // the lock was, while it ran; to be read after run's group has ended
+	upkeep     *upkeep.Upkeep  // nil: this run does not look after the queue
+	path       string          // of the database
+	file       os.FileInfo     // of the database
+	touched    chan struct{}   // capacity 1: the status is to be written
+	said       map[string]bool // warnings of the configuration, each said once
+	signalled  atomic.Bool     // told to stop: it did not end by itself
+	lost       error           // the lock was, while it ran; to be read after run's group has ended
 }
 
 func newService(a *app, f runFlags, cfg *config.Config, logger hclog.Logger, state *stateDir, q *sqlite.Queue) (*service, error) {
@@ -38,9 +46,20 @@ func newService(a *app, f runFlags, cfg *config.Config, logger hclog.Logger, sta
 	}
 	s := &service{
 		app: a, flags: f, first: cfg, logger: logger, state: state,
-		watcher:  config.NewWatcher(logger.Named("config")),
-		statuses: make(chan supervisor.Status, 1),
-		said:     map[string]bool{},
+		watcher: config.NewWatcher(logger.Named("config")),
+		path:    q.Path(),
+		touched: make(chan struct{}, 1),
+		said:    map[string]bool{},
+	}
+	s.current.Store(cfg)
+	if s.file, err = os.Stat(s.path); err != nil {
+		return nil, fmt.Errorf("look at the database: %w", err)
+	}
+	if !f.once && !f.untilIdle {
+		s.upkeep = upkeep.New(upkeep.Options{
+			Queue: q, Clock: clock.System(), Logger: logger.Named("upkeep"),
+			Database: s.path, UID: q.UID(), Settings: upkeepSettings(cfg), OnStatus: s.touch,
+		})
 	}
 	s.supervisor = supervisor.New(supervisor.Options{
 		Queue:     q,
@@ -51,7 +70,7 @@ func newService(a *app, f runFlags, cfg *config.Config, logger hclog.Logger, sta
 		Database:  q.Path(),
 		Binary:    binary,
 		UntilIdle: f.untilIdle,
-		OnStatus:  s.keepStatus,
+		OnStatus:  func(supervisor.Status) { s.touch() },
 	})
 	logger.Info("service started", "config", cfg.Path, "database", q.Path(), "handlers", len(cfg.Handlers), "version", buildVersion())
 	s.warn(cfg)
@@ -78,11 +97,16 @@ func (s *service) run(ctx context.Context) error {
 	watching, endWatching := context.WithCancel(ctx)
 	g.Add(func() error { s.watch(watching); return nil }, func(error) { endWatching() })
 
+	if s.upkeep != nil {
+		tending, endTending := context.WithCancel(ctx)
+		g.Add(func() error { s.upkeep.Run(tending); <-tending.Done(); return nil }, func(error) { endTending() })
+	}
+
 	writing, endWriting := context.WithCancel(ctx)
 	g.Add(func() error { s.writeStatuses(writing); return nil }, func(error) { endWriting() })
 
-	err := errors.Join(g.Run(), s.lost)
-	if err != nil {
+	err := s.tellLost(errors.Join(g.Run(), s.lost))
+	if err != nil && !errors.Is(err, supervisor.ErrNoRoom) { // that has been logged
 		s.logger.Warn("service ended", "error", err)
 	} else {
 		s.logger.Info("service ended: everything is recorded")
@@ -169,6 +193,10 @@ func (s *service) load() (*config.Config, error) {
 		return nil, err
 	}
 	s.watcher.Follow(cfg)
+	s.current.Store(cfg)
+	if s.upkeep != nil {
+		s.upkeep.Apply(upkeepSettings(cfg))
+	}
 	s.logger.SetLevel(hclog.LevelFromString(cfg.Log.Level))
 	s.warn(cfg)
 	return cfg, nil
@@ -193,6 +221,7 @@ func (s *service) warn(cfg *config.Config) {
 		{"database", s.first.Database, cfg.Database},
 		{"state_dir", s.first.StateDir, cfg.StateDir},
 		{"log.format", s.first.Log.Format, cfg.Log.Format},
+		{"network_fs", strconv.FormatBool(s.first.NetworkFS), strconv.FormatBool(cfg.NetworkFS)},
 	} {
 		if setting.was != setting.now {
 			once(setting.name + " is now " + setting.now + ": that needs a restart; until then it stays " + setting.was)
@@ -200,40 +229,55 @@ func (s *service) warn(cfg *config.Config) {
 	}
 }
 
-// keepStatus keeps the latest status for the writer. It never waits.
-func (s *service) keepStatus(status supervisor.Status) {
-	for {
-		select {
-		case s.statuses <- status:
-			return
-		default:
-		}
-		select {
-		case <-s.statuses:
-		default:
-		}
+// config is the configuration in use.
+func (s *service) config() *config.Config { return s.current.Load() }
+
+// touch has the status written soon. It never waits.
+func (s *service) touch() {
+	select {
+	case s.touched <- struct{}{}:
+	default:
 	}
 }
 
-// lockLook is how often the lock is looked at while there is no status to write.
-const lockLook = 2 * time.Second
+// status is what status.json is to hold.
+func (s *service) status() serviceStatus {
+	status := serviceStatus{Status: s.supervisor.Status()}
+	if s.upkeep != nil {
+		st := s.upkeep.Status()
+		status.Upkeep = &st
+	}
+	return status
+}
 
-// writeStatuses writes the latest status until ctx ends. A status that cannot be
-// written is warned about once. Without its lock the service is not alone any
-// more: it drains.
+const (
+	lockLook   = 2 * time.Second  // how often the lock is looked at while there is no status to write
+	statusRest = 10 * time.Second // how old a status may become: by its age others tell whether it counts
+)
+
+// writeStatuses writes the latest status until ctx ends. One that cannot be written
+// is warned about once, and tried again with each look. Without its lock the service
+// is not alone any more: it drains.
 func (s *service) writeStatuses(ctx context.Context) {
 	tick := time.NewTicker(lockLook)
 	defer tick.Stop()
-	warned := false
+	failed := false
+	var tried time.Time
+	write := func() error {
+		tried = time.Now()
+		return s.state.writeStatus(s.status())
+	}
 	for {
 		var err error
 		select {
 		case <-ctx.Done():
 			return
-		case status := <-s.statuses:
-			err = s.state.writeStatus(status)
+		case <-s.touched:
+			err = write()
 		case <-tick.C:
-			err = s.state.held()
+			if err = s.state.held(); err == nil && (failed || time.Since(tried) >= statusRest) {
+				err = write()
+			}
 		}
 		switch {
 		case errors.Is(err, errLockGone):
@@ -242,9 +286,9 @@ func (s *service) writeStatuses(ctx context.Context) {
 			s.supervisor.Drain()
 			<-ctx.Done()
 			return
-		case err != nil && !warned:
-			warned = true
+		case err != nil && !failed:
 			s.logger.Warn("status file not written", "error", err)
 		}
+		failed = err != nil
 	}
 }

@@ -12,7 +12,7 @@ import (
 // them over: it decides itself what they mean.
 type signals struct {
 	caught chan os.Signal
-	pipe   chan os.Signal // never read
+	deaf   chan os.Signal // never read: what comes here does nothing
 	taken  chan struct{}
 	idle   chan struct{} // closed when this hands no signal on any more
 	first  os.Signal     // that came before they were taken; nil: none
@@ -26,7 +26,7 @@ func (s stopped) Error() string { return "stopped by a signal (" + s.String() + 
 // catchSignals answers the context that the first signal ends.
 func catchSignals() (*signals, context.Context) {
 	s := &signals{
-		caught: make(chan os.Signal, 8), pipe: make(chan os.Signal, 1),
+		caught: make(chan os.Signal, 8), deaf: make(chan os.Signal, 1),
 		taken: make(chan struct{}), idle: make(chan struct{}),
 	}
 	ending := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
@@ -34,6 +34,9 @@ func catchSignals() (*signals, context.Context) {
 		ending = append(ending, syscall.SIGHUP)
 	}
 	signal.Notify(s.caught, ending...)
+	// At the limit of a file's size the write fails, which is told; the signal that
+	// comes with it (setrlimit(2)) would end the program.
+	signal.Notify(s.deaf, syscall.SIGXFSZ)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
 		defer close(s.idle)
@@ -47,6 +50,42 @@ func catchSignals() (*signals, context.Context) {
 	return s, ctx
 }
 
+// until answers a context that ends with the first signal to stop which comes before
+// done is called, for what a service does before it obeys signals itself. It obeys that
+// one too, if it comes so far.
+func (s *signals) until(ctx context.Context) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		var seen []os.Signal
+		defer func() {
+			for _, sig := range seen {
+				select {
+				case s.caught <- sig:
+				default: // as many have come since
+				}
+			}
+		}()
+		for {
+			select {
+			case <-over:
+				return
+			case sig := <-s.caught:
+				seen = append(seen, sig)
+				if sig != syscall.SIGHUP {
+					cancel(stopped{sig})
+				}
+			}
+		}
+	}()
+	return ctx, func() {
+		close(over)
+		<-ended
+		cancel(nil)
+	}
+}
+
 // take makes the signals a service's, which hears of SIGHUP too, and answers
 // whether it was told to stop before.
 func (s *signals) take() (stop bool) {
@@ -55,6 +94,6 @@ func (s *signals) take() (stop bool) {
 	signal.Notify(s.caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	// A log that nobody reads any more must not end the service. Ignoring the
 	// signal would be inherited by the handlers; catching it is not.
-	signal.Notify(s.pipe, syscall.SIGPIPE)
+	signal.Notify(s.deaf, syscall.SIGPIPE)
 	return s.first != nil && s.first != syscall.SIGHUP // nothing is read yet that could be reloaded
 }

@@ -38,20 +38,46 @@ func TestSignalBeforeTheServiceTakesThem(t *testing.T) {
 			}
 		}
 		signal.Stop(s.caught)
-		signal.Stop(s.pipe)
+		signal.Stop(s.deaf)
 	}
 }
 
 func TestSignalsOfAService(t *testing.T) {
 	s, ctx := catchSignals()
 	defer signal.Stop(s.caught)
-	defer signal.Stop(s.pipe)
+	defer signal.Stop(s.deaf)
 	if s.take() {
 		t.Error("told to stop by nobody")
 	}
 	send(t, syscall.SIGTERM)
 	if got := <-s.caught; got != syscall.SIGTERM || ctx.Err() != nil {
 		t.Errorf("the service got %v, its context is %v", got, ctx.Err())
+	}
+}
+
+// TestSignalsWhileAServiceOpens: what it does then ends with the first signal to stop,
+// and what came is the service's all the same.
+func TestSignalsWhileAServiceOpens(t *testing.T) {
+	s, _ := catchSignals()
+	defer signal.Stop(s.caught)
+	defer signal.Stop(s.deaf)
+	s.take()
+	opening, done := s.until(t.Context())
+	send(t, syscall.SIGHUP)
+	send(t, syscall.SIGTERM)
+	<-opening.Done()
+	if err := context.Cause(opening); !errors.Is(err, stopped{syscall.SIGTERM}) {
+		t.Errorf("it ended with %v", err)
+	}
+	done()
+	got := map[os.Signal]bool{<-s.caught: true, <-s.caught: true}
+	if !got[syscall.SIGHUP] || !got[syscall.SIGTERM] {
+		t.Errorf("the service got %v", got)
+	}
+	opening, done = s.until(t.Context())
+	done()
+	if err := context.Cause(opening); !errors.Is(err, context.Canceled) {
+		t.Errorf("without a signal it ended with %v", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/b1213022/bailiff/queue"
 	"github.com/b1213022/bailiff/supervisor"
+	"github.com/b1213022/bailiff/supervisor/upkeep"
 )
 
 // A state_dir belongs to one service at a time. Its lock is a flock, so it ends
@@ -132,9 +133,15 @@ func (d *stateDir) removeStatus() error {
 	return err
 }
 
+// serviceStatus is what status.json holds.
+type serviceStatus struct {
+	supervisor.Status
+	Upkeep *upkeep.Status `json:"upkeep"` // null: this run does not look after the queue
+}
+
 // writeStatus puts a status in the place of the one before, whole; not where
 // another service may have put its own.
-func (d *stateDir) writeStatus(s supervisor.Status) error {
+func (d *stateDir) writeStatus(s serviceStatus) error {
 	if err := d.held(); err != nil {
 		return err
 	}
@@ -169,7 +176,7 @@ const stageStarting supervisor.Stage = "starting"
 
 // serviceIn answers what the service that has locked the folder says of itself;
 // nil where there is none. The error is that this cannot be seen.
-func serviceIn(path string) (*supervisor.Status, error) {
+func serviceIn(path string) (*serviceStatus, error) {
 	file, err := os.Open(filepath.Join(path, lockName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
@@ -183,13 +190,13 @@ func serviceIn(path string) (*supervisor.Status, error) {
 	}
 	h := readHolder(path)
 	if text, err := os.ReadFile(filepath.Join(path, statusName)); err == nil {
-		var s supervisor.Status
+		var s serviceStatus
 		if json.Unmarshal(text, &s) == nil && s.PID == h.PID {
 			return &s, nil
 		}
 	}
-	s := &supervisor.Status{PID: h.PID, Config: h.Config, Stage: stageStarting, At: now(),
-		Handlers: []supervisor.HandlerStatus{}, Running: []supervisor.RunStatus{}, Unhandled: []supervisor.UnhandledKind{}}
+	s := &serviceStatus{Status: supervisor.Status{PID: h.PID, Config: h.Config, Stage: stageStarting, At: now(),
+		Handlers: []supervisor.HandlerStatus{}, Running: []supervisor.RunStatus{}, Unhandled: []supervisor.UnhandledKind{}}}
 	if info, err := file.Stat(); err == nil { // written when the lock was taken
 		s.StartedAt, s.LoadedAt = info.ModTime(), info.ModTime()
 	}

@@ -12,6 +12,10 @@ import (
 	"github.com/b1213022/bailiff/supervisor"
 )
 
+func statusOf(pid int, database string) serviceStatus {
+	return serviceStatus{Status: supervisor.Status{PID: pid, Database: database}}
+}
+
 func TestStateDirHasOneService(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
@@ -46,13 +50,13 @@ func TestStatusCountsOnlyWhileItsWriterHoldsTheLock(t *testing.T) {
 	if s, err := serviceIn(dir); s == nil || s.PID != os.Getpid() || s.Config != "/c.hcl" || s.Stage != stageStarting || s.StartedAt.IsZero() {
 		t.Errorf("before the first status: %+v, %v", s, err)
 	}
-	if err := d.writeStatus(supervisor.Status{PID: os.Getpid(), Database: "/q.db"}); err != nil {
+	if err := d.writeStatus(statusOf(os.Getpid(), "/q.db")); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := serviceIn(dir); s == nil || s.Database != "/q.db" {
 		t.Errorf("with a status: %+v, %v", s, err)
 	}
-	if err := d.writeStatus(supervisor.Status{PID: os.Getpid() + 1, Database: "/old.db"}); err != nil {
+	if err := d.writeStatus(statusOf(os.Getpid()+1, "/old.db")); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := serviceIn(dir); s == nil || s.Database != "" || s.PID != os.Getpid() {
@@ -100,10 +104,10 @@ func TestLockThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer second.release()
-	if err := second.writeStatus(supervisor.Status{PID: os.Getpid(), Database: "/second.db"}); err != nil {
+	if err := second.writeStatus(statusOf(os.Getpid(), "/second.db")); err != nil {
 		t.Fatal(err)
 	}
-	if err := first.writeStatus(supervisor.Status{PID: os.Getpid(), Database: "/first.db"}); !errors.Is(err, errLockGone) {
+	if err := first.writeStatus(statusOf(os.Getpid(), "/first.db")); !errors.Is(err, errLockGone) {
 		t.Errorf("replaced: %v", err)
 	}
 	if err := first.release(); !errors.Is(err, errLockGone) {

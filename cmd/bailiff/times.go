@@ -83,6 +83,14 @@ func relative(now, t time.Time) string {
 	}
 }
 
+// due says when something that is to come is due: behind two days with its date.
+func due(now, t time.Time) string {
+	if t.Sub(now) < 48*time.Hour {
+		return "due " + relative(now, t)
+	}
+	return "due " + when(now, t)
+}
+
 // local is t for people: local time with its offset.
 func local(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
 

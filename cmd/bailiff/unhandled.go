@@ -28,14 +28,14 @@ func (a *app) unhandled(ctx context.Context, q *sqlite.Queue, j *queue.Job) stri
 	if kind := config.Nearest(j.Kind, slices.Collect(maps.Keys(cfg.Handlers))); kind != "" {
 		near = fmt.Sprintf(" (did you mean %q?)", kind)
 	}
-	return fmt.Sprintf("accepted as #%d, but no handler is called %q%s: it waits. bailiff cancel %d", j.ID, escape(j.Kind), near, j.ID)
+	return fmt.Sprintf("accepted as #%d, but no handler is called %q%s: it waits. %s", j.ID, escape(j.Kind), near, a.command("cancel %d", j.ID))
 }
 
 // noHandler is the error for a kind that no handler has, with what to do.
 func (a *app) noHandler(ctx context.Context, kind string, cfg *config.Config) error {
 	err := usage("no handler is called %q", kind)
 	var k queue.KindMetrics
-	if q, openErr := a.open(ctx, nil, 0); openErr == nil {
+	if q, openErr := a.open(ctx, sqlite.Options{}); openErr == nil {
 		k = waitingOf(ctx, q, kind)
 		q.Close()
 	}
@@ -76,9 +76,31 @@ func unhandledKinds[H any](handled map[string]H, m queue.Metrics, warnings []con
 		if k := config.Nearest(kind, slices.Collect(maps.Keys(handled))); k != "" {
 			near = fmt.Sprintf(" (the nearest is %q)", k)
 		}
-		sentences = append(sentences, fmt.Sprintf("%s for a handler of kind %q, and there is none%s", waiting(n), kind, near))
+		sentences = append(sentences, fmt.Sprintf("%s for a handler of kind %q, and there is none%s", waitingOfKind(m.Kinds[kind]), kind, near))
 	}
 	return sentences
+}
+
+// noteWaiting says why jobs of kinds that were just accepted wait, if they do, in a
+// line for each: nobody handles the kind, or it is paused.
+func (a *app) noteWaiting(ctx context.Context, q *sqlite.Queue, kinds []string) {
+	m, err := q.Metrics(ctx)
+	if err != nil {
+		return
+	}
+	maps.DeleteFunc(m.Kinds, func(kind string, _ queue.KindMetrics) bool { return !slices.Contains(kinds, kind) })
+	if cfg := a.mayConfig(); cfg != nil {
+		for _, sentence := range unhandledKinds(cfg.Handlers, m, cfg.Warnings) {
+			a.note("%s", sentence)
+		}
+	}
+	for _, kind := range kinds {
+		k := m.Kinds[kind]
+		if !k.Paused {
+			continue
+		}
+		a.note("%s is paused: %s · %s", kind, waitingOfKind(k), a.command("resume %s", kind))
+	}
 }
 
 // meantFile is the warning about a file that was meant to be the handler of
@@ -105,9 +127,25 @@ func meantFor(file, kind string) bool {
 	return strings.TrimSuffix(name, filepath.Ext(name)) == kind
 }
 
+// waitingOfKind says how many jobs of a kind wait; where some are not due yet, how
+// many of them.
+func waitingOfKind(k queue.KindMetrics) string {
+	text := waiting(k.Ready + k.Scheduled)
+	switch {
+	case k.Scheduled > 0 && k.Ready > 0:
+		text += fmt.Sprintf(" (%d due now, %d later)", k.Ready, k.Scheduled)
+	case k.Scheduled > 0:
+		text += " (due later)"
+	}
+	return text
+}
+
 // waiting says that so many jobs wait.
 func waiting(jobs int64) string {
-	if jobs == 1 {
+	switch jobs {
+	case 0:
+		return "no job waits"
+	case 1:
 		return "1 job waits"
 	}
 	return fmt.Sprintf("%d jobs wait", jobs)

@@ -22,22 +22,24 @@ of the schema of its --json answers.`,
 		Example: `  bailiff version
   bailiff version --json`,
 		Args: words(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			version := buildVersion()
-			if a.json {
-				return a.printJSON(struct {
-					Version  string `json:"version"`
-					Go       string `json:"go"`
-					Platform string `json:"platform"`
-					Protocol int    `json:"protocol"`
-					Schema   int    `json:"json_schema"`
-				}{version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, childproto.Version, jsonSchema})
-			}
-			a.say("bailiff %s (%s, %s/%s), handler protocol %d, JSON schema %d",
-				version, runtime.Version(), runtime.GOOS, runtime.GOARCH, childproto.Version, jsonSchema)
-			return nil
-		},
+		RunE: func(*cobra.Command, []string) error { return a.version() },
 	}
+}
+
+func (a *app) version() error {
+	version := buildVersion()
+	if a.json {
+		return a.printJSON(struct {
+			Version  string `json:"version"`
+			Go       string `json:"go"`
+			Platform string `json:"platform"`
+			Protocol int    `json:"protocol"`
+			Schema   int    `json:"json_schema"`
+		}{version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, childproto.Version, jsonSchema})
+	}
+	a.say("bailiff %s (%s, %s/%s), handler protocol %d, JSON schema %d",
+		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, childproto.Version, jsonSchema)
+	return nil
 }
 
 // buildVersion is what the Go toolchain recorded: a module version, or the

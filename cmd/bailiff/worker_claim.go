@@ -114,10 +114,10 @@ func (a *app) showClaim(c *queue.Claimed) error {
 	case a.json:
 		return a.printJSON(claimedJSON{newJobJSON(&c.Job), c.Lease.Token.Text()})
 	}
-	a.say("%s claimed for %s: attempt %d of %d, fence %d", name(&c.Job), span(c.Lease.Length), c.Job.Attempt, c.Job.MaxAttempts, c.Job.Fence)
+	a.say("%s claimed for %s: attempt %s, fence %d", name(&c.Job), span(c.Lease.Length), attemptOf(&c.Job), c.Job.Fence)
 	a.say("  payload    %s", escape(string(c.Job.Payload)))
 	a.say("  token      %s", c.Lease.Token.Text())
-	a.say("  then: BAILIFF_TOKEN=… bailiff worker done %d (or renew, retry, dead, quarantine, snooze)", c.Job.ID)
+	a.say("  then: BAILIFF_TOKEN=… %s (or renew, retry, dead, quarantine, snooze)", a.command("worker done %d", c.Job.ID))
 	return nil
 }
 
@@ -152,7 +152,7 @@ has ended (exit 5). Says whether somebody wants the job cancelled.`,
 				if renewed[0].Err != nil {
 					return renewed[0].Err
 				}
-				return a.showRenewed(id, renewed[0])
+				return a.showRenewed(id, renewed[0], length)
 			})
 		},
 	}
@@ -161,7 +161,7 @@ has ended (exit 5). Says whether somebody wants the job cancelled.`,
 	return cmd
 }
 
-func (a *app) showRenewed(id int64, r queue.Renewed) error {
+func (a *app) showRenewed(id int64, r queue.Renewed, asked time.Duration) error {
 	expires := now().Add(r.Deadline - clock.System().Mono()).Round(time.Millisecond)
 	if a.json {
 		return a.printJSON(struct {
@@ -170,7 +170,11 @@ func (a *app) showRenewed(id int64, r queue.Renewed) error {
 			CancelRequested bool       `json:"cancel_requested"`
 		}{id, moment(expires), r.CancelRequested})
 	}
-	a.say("#%d renewed until %s", id, when(now(), expires))
+	if expires.Sub(now()) > asked+time.Second {
+		a.say("#%d holds until %s as before: a renewal never shortens a lease", id, when(now(), expires))
+	} else {
+		a.say("#%d renewed until %s", id, when(now(), expires))
+	}
 	if r.CancelRequested {
 		a.say("  it is to be cancelled: stop, then settle it")
 	}

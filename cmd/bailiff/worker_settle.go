@@ -199,7 +199,7 @@ func (a *app) showSettled(id int64, s queue.Settled) error {
 	}
 	line := string(s.State)
 	if waits(s.State) {
-		line += ", due " + relative(now(), s.AvailableAt)
+		line += ", " + due(now(), s.AvailableAt)
 	}
 	if s.Replay {
 		line += " (recorded before)"
