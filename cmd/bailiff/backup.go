@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/b1213022/bailiff/internal/shellword"
 	"github.com/b1213022/bailiff/queue"
 	"github.com/b1213022/bailiff/queue/sqlite"
-	"github.com/b1213022/bailiff/supervisor/process"
 )
 
 func newBackupCmd(a *app) *cobra.Command {
@@ -54,7 +54,7 @@ func (a *app) backup(ctx context.Context, q *sqlite.Queue, path string) error {
 	a.say("  %s in %s; all that was acknowledged before %s is in it", size(receipt.Bytes), span(receipt.Took), when(now(), receipt.TakenAt))
 	a.say("  jobs: %s", countWords(receipt.Jobs))
 	a.say("  quick_check %s, schema %d, SHA-256 %s", escape(receipt.QuickCheck), receipt.Schema, receipt.SHA256)
-	a.say("  to make a queue of it: bailiff restore %s NEW", escape(process.ShellWord(receipt.Path)))
+	a.say("  to make a queue of it: bailiff restore %s NEW", escape(shellword.Quote(receipt.Path)))
 	return nil
 }
 
@@ -70,7 +70,7 @@ func adviseTarget(err error, path string) error {
 	if _, there := os.Stat(folder); there == nil {
 		return err
 	}
-	return advise(err, "mkdir -p %s", escape(process.ShellWord(folder)))
+	return advise(err, "mkdir -p %s", escape(shellword.Quote(folder)))
 }
 
 // backupJSON is the receipt of a snapshot.

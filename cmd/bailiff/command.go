@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/b1213022/bailiff/supervisor/process"
+	"github.com/b1213022/bailiff/internal/shellword"
 )
 
 // command is a command of bailiff as a person can type it next. It names the
@@ -25,7 +25,7 @@ func (a *app) commandOn(database, format string, args ...any) string {
 		{"--db", database},
 	} {
 		if flag.value != "" {
-			b.WriteString(" " + flag.name + " " + escape(process.ShellWord(flag.value)))
+			b.WriteString(" " + flag.name + " " + escape(shellword.Quote(flag.value)))
 		}
 	}
 	if a.networkFS {

@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 
+	"github.com/b1213022/bailiff/internal/shellword"
 	"github.com/b1213022/bailiff/queue"
-	"github.com/b1213022/bailiff/supervisor/process"
 	"github.com/b1213022/bailiff/supervisor/upkeep"
 )
 
@@ -28,7 +28,7 @@ func (a *app) damageRemedies(err error) []string {
 	}
 	snapshot := "SNAPSHOT"
 	if newest := a.newestSnapshot(a.dbPath); newest != "" {
-		snapshot = escape(process.ShellWord(newest))
+		snapshot = escape(shellword.Quote(newest))
 	}
 	return []string{
 		"stop what uses it, and keep the file and all that is beside it",

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/b1213022/bailiff/internal/shellword"
 	"github.com/b1213022/bailiff/queue"
 	"github.com/b1213022/bailiff/queue/sqlite"
-	"github.com/b1213022/bailiff/supervisor/process"
 )
 
 // eachRef does one act to every job named, one after the other, and answers
@@ -49,5 +49,5 @@ func (a *app) adviseAbsent(err error, ref queue.Ref) error {
 	case ref.ID != 0:
 		return advise(err, "%s shows which jobs there are", a.command("list"))
 	}
-	return advise(err, "%s shows which jobs there are", a.command("list --kind %s", process.ShellWord(ref.Kind)))
+	return advise(err, "%s shows which jobs there are", a.command("list --kind %s", shellword.Quote(ref.Kind)))
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/b1213022/bailiff/internal/shellword"
 	"github.com/b1213022/bailiff/queue"
 	"github.com/b1213022/bailiff/queue/sqlite"
-	"github.com/b1213022/bailiff/supervisor/process"
 )
 
 // enqueueFlags are the flags of enqueue as they were given.
@@ -178,7 +178,7 @@ func (a *app) enqueue(ctx context.Context, q *sqlite.Queue, job queue.NewJob, f 
 	}
 	switch {
 	case errors.Is(err, queue.ErrConflict):
-		return advise(err, "nothing changed; %s shows what is there; another job needs another key", a.command("get %s", process.ShellWord(job.Kind+"/"+job.Key)))
+		return advise(err, "nothing changed; %s shows what is there; another job needs another key", a.command("get %s", shellword.Quote(job.Kind+"/"+job.Key)))
 	case errors.Is(err, queue.ErrUnknown):
 		return advise(err, sameAgain)
 	case err != nil:

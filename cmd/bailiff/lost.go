@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/b1213022/bailiff/internal/shellword"
 	"github.com/b1213022/bailiff/queue"
 	"github.com/b1213022/bailiff/supervisor"
 	"github.com/b1213022/bailiff/supervisor/config"
@@ -55,10 +56,10 @@ func (s *service) whereabouts() []string {
 	if now == "" {
 		return []string{
 			"the file that was in use has no name any more; it may have been deleted",
-			fmt.Sprintf("go on with a snapshot: bailiff restore SNAPSHOT %s", shellQuote(path+".new")),
+			fmt.Sprintf("go on with a snapshot: bailiff restore SNAPSHOT %s", shellword.Quote(path+".new")),
 		}
 	}
-	back := fmt.Sprintf("move it back, then %s: mv -n %s %s", s.app.command("run"), shellQuote(now), shellQuote(path))
+	back := fmt.Sprintf("move it back, then %s: mv -n %s %s", s.app.command("run"), shellword.Quote(now), shellword.Quote(path))
 	if _, err := os.Lstat(path); err == nil {
 		back = fmt.Sprintf("what is at %s now is another file: decide which is the right one, and put it there alone, without the other's -wal and -shm", escape(path))
 	}
@@ -88,14 +89,6 @@ func findOpen(file os.FileInfo) string {
 		}
 	}
 	return ""
-}
-
-// shellQuote is a path as one types it into a shell.
-func shellQuote(path string) string {
-	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%=") == "" {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // stoppedLines says which jobs were stopped and what will become of them.

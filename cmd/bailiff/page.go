@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/b1213022/bailiff/internal/shellword"
 	"github.com/b1213022/bailiff/queue"
-	"github.com/b1213022/bailiff/supervisor/process"
 )
 
 // pageFlags are the flags of a command that lists one page of jobs; they are
@@ -38,7 +38,7 @@ func (a *app) nextPage(last int64) string {
 			}
 		case name == "--network-fs":
 		default:
-			words = append(words, escape(process.ShellWord(a.words[i])))
+			words = append(words, escape(shellword.Quote(a.words[i])))
 		}
 	}
 	return a.command("%s --after %d", strings.Join(words, " "), last)

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/b1213022/bailiff/internal/shellword"
 	"github.com/b1213022/bailiff/queue"
 	"github.com/b1213022/bailiff/queue/sqlite"
-	"github.com/b1213022/bailiff/supervisor/process"
 )
 
 func newRerunCmd(a *app) *cobra.Command {
@@ -67,7 +67,7 @@ func (a *app) adviseRerun(ctx context.Context, q *sqlite.Queue, ref queue.Ref, r
 	if getErr != nil {
 		return err
 	}
-	word := process.ShellWord(r.Key)
+	word := shellword.Quote(r.Key)
 	switch {
 	case old.State == queue.StateQuarantined:
 		return advise(err, "%s", a.nextCommands(&old))
@@ -79,5 +79,5 @@ func (a *app) adviseRerun(ctx context.Context, q *sqlite.Queue, ref queue.Ref, r
 		return advise(err, "look whether its work happened (%s); if doing it again is right: %s",
 			a.command("history %d", old.ID), a.command("rerun %d %s --reviewed", old.ID, word))
 	}
-	return advise(err, "nothing changed; %s shows what is there; another job needs another key", a.command("get %s", process.ShellWord(old.Kind+"/"+r.Key)))
+	return advise(err, "nothing changed; %s shows what is there; another job needs another key", a.command("get %s", shellword.Quote(old.Kind+"/"+r.Key)))
 }

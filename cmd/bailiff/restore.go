@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/b1213022/bailiff/internal/shellword"
 	"github.com/b1213022/bailiff/queue"
 	"github.com/b1213022/bailiff/queue/sqlite"
-	"github.com/b1213022/bailiff/supervisor/process"
 )
 
 func newRestoreCmd(a *app) *cobra.Command {
@@ -41,8 +41,8 @@ func (a *app) restore(ctx context.Context, snapshot, path string) error {
 	receipt, err := sqlite.Restore(ctx, snapshot, path, a.placed(a.forCommand()), copied)
 	_ = bar.Finish()
 	if errors.Is(err, sqlite.ErrUnsealed) {
-		word := escape(process.ShellWord(snapshot))
-		return advise(err, "if nobody had it open when it was copied: bailiff --db %s backup SNAPSHOT, then bailiff restore SNAPSHOT %s", word, escape(process.ShellWord(path)))
+		word := escape(shellword.Quote(snapshot))
+		return advise(err, "if nobody had it open when it was copied: bailiff --db %s backup SNAPSHOT, then bailiff restore SNAPSHOT %s", word, escape(shellword.Quote(path)))
 	}
 	if err != nil {
 		return adviseTarget(err, path)

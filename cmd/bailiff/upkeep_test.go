@@ -76,14 +76,3 @@ func TestStoppedLines(t *testing.T) {
 		t.Errorf("of 25: %s", got)
 	}
 }
-
-func TestShellQuote(t *testing.T) {
-	t.Parallel()
-	for path, want := range map[string]string{
-		"/srv/q.db": "/srv/q.db", "/srv/my q.db": "'/srv/my q.db'", "/srv/it's": `'/srv/it'\''s'`, "/$x": "'/$x'",
-	} {
-		if got := shellQuote(path); got != want {
-			t.Errorf("%s: got %s, want %s", path, got, want)
-		}
-	}
-}

@@ -19,18 +19,19 @@ const module = "github.com/b1213022/bailiff/"
 // A package that is not listed may not exist: give it its place here first.
 var may = map[string][]string{
 	"internal/strictjson":  {},
+	"internal/shellword":   {},
 	"internal/arrows":      {},
 	"internal/proof":       {}, // only tests
 	"queue":                {"internal/strictjson"},
 	"queue/clock":          {"queue"},
 	"queue/queuetest":      {"queue", "queue/clock"},
-	"queue/sqlite":         {"queue", "queue/clock"},
+	"queue/sqlite":         {"internal/shellword", "queue", "queue/clock"},
 	"childproto":           {"internal/strictjson"},
-	"supervisor/process":   {},
+	"supervisor/process":   {"internal/shellword"},
 	"supervisor/config":    {"queue"},
 	"supervisor/upkeep":    {"queue"},
 	"supervisor":           {"queue", "childproto", "supervisor/process", "supervisor/config"},
-	"cmd/bailiff":          {"internal/strictjson", "queue", "queue/clock", "queue/sqlite", "childproto", "supervisor", "supervisor/process", "supervisor/config", "supervisor/upkeep", "handlers"},
+	"cmd/bailiff":          {"internal/shellword", "internal/strictjson", "queue", "queue/clock", "queue/sqlite", "childproto", "supervisor", "supervisor/process", "supervisor/config", "supervisor/upkeep", "handlers"},
 	"handlers":             {},
 	"handlers/wordcount":   {"childproto"},
 	"handlers/handlertest": {},

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/b1213022/bailiff/internal/shellword"
 	"github.com/b1213022/bailiff/queue"
 )
 
@@ -98,7 +99,7 @@ func (e *examiner) newest() string {
 	if e.known.Newest == "" || e.known.Newest == e.Path {
 		return "SNAPSHOT"
 	}
-	return shellQuote(e.known.Newest)
+	return shellword.Quote(e.known.Newest)
 }
 
 // failed tells of an error that kept a question from being answered.
@@ -119,7 +120,7 @@ func (e *examiner) unexpected() string {
 	if e.sealed {
 		return "report it: either somebody else wrote to the database before or bailiff is wrong; restore an older one if there is one"
 	}
-	return "keep a copy as evidence (bailiff --db " + shellQuote(e.Path) + " backup FILE) and report it: either somebody else wrote to the file or bailiff is wrong"
+	return "keep a copy as evidence (bailiff --db " + shellword.Quote(e.Path) + " backup FILE) and report it: either somebody else wrote to the file or bailiff is wrong"
 }
 
 // identify looks whose file it is, and whether it is a snapshot. It tells of one
@@ -162,7 +163,7 @@ func (e *examiner) place() (taken bool) {
 	case errors.Is(writing, unix.EROFS):
 		e.wrong("place", "make its file system writable, or move the database to one that is", "%v; nothing can use it there", writing)
 	case writing != nil:
-		e.wrong("place", "ls -ld "+shellQuote(filepath.Dir(e.Path))+" "+shellQuote(e.Path)+" shows who may write there", "%v; you cannot use it", writing)
+		e.wrong("place", "ls -ld "+shellword.Quote(filepath.Dir(e.Path))+" "+shellword.Quote(e.Path)+" shows who may write there", "%v; you cannot use it", writing)
 	case len(left) > 0:
 		e.wrong("place", "nothing: whoever opens the database next removes them", "a crash left second names of it: %s", strings.Join(left, ", "))
 	default:

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/b1213022/bailiff/internal/shellword"
 )
 
 // largeLog is above what a queue lets its log grow to where nothing holds it.
@@ -32,7 +34,7 @@ func (e *examiner) sideFiles() {
 				"%s is of a program that wrote to the database without its write-ahead log", e.Path+side)
 			return
 		case side == "-wal" && info.Size() > largeLog:
-			e.wrong("side files", "end the program that reads for so long (fuser -v "+shellQuote(e.Path)+"); a queue that is open copies the log then",
+			e.wrong("side files", "end the program that reads for so long (fuser -v "+shellword.Quote(e.Path)+"); a queue that is open copies the log then",
 				"the write-ahead log has %s: a reader holds it open, or nothing has copied it", inBytes(info.Size()))
 			return
 		}
@@ -59,7 +61,7 @@ func (e *examiner) drafts() {
 		if !left {
 			continue
 		}
-		names = append(names, shellQuote(s.path))
+		names = append(names, shellword.Quote(s.path))
 		size += s.size()
 		if !goes {
 			hint = ""

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/b1213022/bailiff/internal/shellword"
 )
 
 // content looks at the rows, all at one moment.
@@ -44,7 +46,7 @@ func (e *examiner) odd(check, detail string, args ...any) {
 // miscounted tells of counts that are all that is wrong.
 func (e *examiner) miscounted(check, detail string, args ...any) {
 	e.wrong(check, fmt.Sprintf(`jobs are safe, only their numbers are wrong: sqlite3 %s "BEGIN IMMEDIATE; DELETE FROM counts; %s; COMMIT"`,
-		shellQuote(e.Path), recountJobs), detail, args...)
+		shellword.Quote(e.Path), recountJobs), detail, args...)
 }
 
 const (

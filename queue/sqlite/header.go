@@ -41,18 +41,10 @@ type openFiles struct {
 func (o *openFiles) claim(path string, open func() error) (release func(), err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
+	id, err := regularFile(path)
+	if err != nil {
 		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("it is a folder: %w", queue.ErrNotOurs)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("it is no regular file: %w", queue.ErrNotOurs)
-	case info.Size() == 0:
-		return nil, fmt.Errorf("it is empty: %w", queue.ErrNotOurs)
 	}
-	id := identity(info)
 	if o.lent[id] > 0 {
 		return nil, fmt.Errorf("a restore reads it just now: %w", queue.ErrBusy)
 	}
@@ -68,14 +60,7 @@ func (o *openFiles) claim(path string, open func() error) (release func(), err e
 	if now, err := fileAt(path); err == nil {
 		id = now
 	}
-	o.count[id]++
-	return func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.count[id]--; o.count[id] == 0 {
-			delete(o.count, id)
-		}
-	}, nil
+	return o.counted(o.count, id), nil
 }
 
 // lend lets the caller open a file of ours itself, which no queue of this process
@@ -83,30 +68,45 @@ func (o *openFiles) claim(path string, open func() error) (release func(), err e
 func (o *openFiles) lend(path string) (release func(), err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
+	id, err := regularFile(path)
+	if err != nil {
 		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("it is a folder: %w", queue.ErrNotOurs)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("it is no regular file: %w", queue.ErrNotOurs)
 	}
-	id := identity(info)
 	if o.count[id] > 0 {
 		return nil, errInUse
 	}
 	if err := checkHeader(path); err != nil {
 		return nil, err
 	}
-	o.lent[id]++
+	return o.counted(o.lent, id), nil
+}
+
+// counted counts a file in until release. The caller holds mu.
+func (o *openFiles) counted(in map[fileID]int, id fileID) (release func()) {
+	in[id]++
 	return func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if o.lent[id]--; o.lent[id] == 0 {
-			delete(o.lent, id)
+		if in[id]--; in[id] == 0 {
+			delete(in, id)
 		}
-	}, nil
+	}
+}
+
+// regularFile answers which file path is, if it is one that could be a database.
+func regularFile(path string) (fileID, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return fileID{}, err
+	case info.IsDir():
+		return fileID{}, fmt.Errorf("it is a folder: %w", queue.ErrNotOurs)
+	case !info.Mode().IsRegular():
+		return fileID{}, fmt.Errorf("it is no regular file: %w", queue.ErrNotOurs)
+	case info.Size() == 0:
+		return fileID{}, fmt.Errorf("it is empty: %w", queue.ErrNotOurs)
+	}
+	return identity(info), nil
 }
 
 // checkHeader refuses a file that is not ours. Commits that are only in the WAL

@@ -11,6 +11,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/b1213022/bailiff/internal/shellword"
 	"github.com/b1213022/bailiff/queue"
 )
 
@@ -50,7 +51,7 @@ func isSnapshot(path string, taken time.Time) error {
 
 // ofSnapshot says what a snapshot is and what it is good for.
 func ofSnapshot(path string, taken time.Time) string {
-	return fmt.Sprintf("a snapshot of %s: bailiff restore %s NEW makes a queue of it", taken.Format(time.RFC3339), shellQuote(path))
+	return fmt.Sprintf("a snapshot of %s: bailiff restore %s NEW makes a queue of it", taken.Format(time.RFC3339), shellword.Quote(path))
 }
 
 // finish makes a snapshot of the copy in d and checks it.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/b1213022/bailiff/internal/shellword"
 )
 
 // SQLite names the write-ahead log and the shared memory after the database. A
@@ -54,7 +56,7 @@ func checkLinks(path string) (left []string, err error) {
 	}
 	if names := links - len(left); names > 1 {
 		return nil, refuse("it has %d names (hard links): SQLite would keep a log of its own for each, and what is written under one name would be lost under the others. "+
-			"find %s -xdev -samefile %s shows them; remove all but one", names, shellQuote(topOf(path, id)), shellQuote(path))
+			"find %s -xdev -samefile %s shows them; remove all but one", names, shellword.Quote(topOf(path, id)), shellword.Quote(path))
 	}
 	return left, nil
 }

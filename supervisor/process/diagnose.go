@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/b1213022/bailiff/internal/shellword"
 )
 
 // Diagnose says what would keep argv from starting in the folder dir with this
@@ -64,7 +66,7 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 func scriptFault(file, dir, path string, depth int) string {
 	head := headOf(file)
 	if rest, marked := bytes.CutPrefix(head, byteOrderMark); marked && bytes.HasPrefix(rest, []byte("#!")) {
-		return `begins with a byte-order mark before "#!", so the system does not see it. sed -i '1s/^\xEF\xBB\xBF//' ` + ShellWord(file)
+		return `begins with a byte-order mark before "#!", so the system does not see it. sed -i '1s/^\xEF\xBB\xBF//' ` + shellword.Quote(file)
 	}
 	rest, isScript := bytes.CutPrefix(head, []byte("#!"))
 	if !isScript {
@@ -72,7 +74,7 @@ func scriptFault(file, dir, path string, depth int) string {
 	}
 	line, _, ended := bytes.Cut(rest, []byte("\n"))
 	if ended && bytes.HasSuffix(line, []byte("\r")) {
-		return fmt.Sprintf(`its #! line ends in CR LF, so the system looks for %q. sed -i 's/\r$//' %s`, interpreterWords(line), ShellWord(file))
+		return fmt.Sprintf(`its #! line ends in CR LF, so the system looks for %q. sed -i 's/\r$//' %s`, interpreterWords(line), shellword.Quote(file))
 	}
 	words := strings.TrimRight(interpreterWords(line), " \t")
 	interpreter, argument, _ := strings.Cut(strings.ReplaceAll(words, "\t", " "), " ")

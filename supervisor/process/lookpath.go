@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/b1213022/bailiff/internal/shellword"
 )
 
 // LookPath returns the absolute path of the file that name stands for. A name
@@ -84,7 +86,7 @@ func fileFault(file string) string {
 	case !info.Mode().IsRegular():
 		return "is not a regular file"
 	case info.Mode().Perm()&0o111 == 0:
-		return "no execute bit. chmod +x " + ShellWord(file)
+		return "no execute bit. chmod +x " + shellword.Quote(file)
 	}
 	if unix.Faccessat(unix.AT_FDCWD, file, unix.X_OK, unix.AT_EACCESS) == nil {
 		return ""

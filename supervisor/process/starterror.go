@@ -105,14 +105,3 @@ func holdsNUL(spec Spec) bool {
 	}
 	return false
 }
-
-// ShellWord quotes a file name for a command that a person may paste.
-func ShellWord(path string) string {
-	plain := func(r rune) bool {
-		return r > 127 || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("/._-+,:@%", r)
-	}
-	if path != "" && strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}
