@@ -40,9 +40,9 @@ func (w *writer) noRoom(err error) {
 	}
 }
 
-// turnAway answers all that wait but what is essential.
-func (w *writer) turnAway(full error) {
-	var away []*request
+// inessential takes what may not be written on a full disk out of the queue. The
+// caller holds mu.
+func (w *writer) inessential() (away []*request) {
 	part := func(list []*request) []*request {
 		return slices.DeleteFunc(list, func(r *request) bool {
 			if !r.essential {
@@ -51,9 +51,12 @@ func (w *writer) turnAway(full error) {
 			return !r.essential
 		})
 	}
-	w.mu.Lock()
 	w.first, w.rest = part(w.first), part(w.rest)
-	w.mu.Unlock()
+	return away
+}
+
+// turnAway answers those that were taken out of the queue.
+func (w *writer) turnAway(away []*request, full error) {
 	for _, r := range away {
 		if r.begin() {
 			w.finish(r, full)

@@ -200,6 +200,10 @@ func TestBackupRemovesWhatNobodyWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// SQLite had not come to write the first page.
+	if err := os.WriteFile(filepath.Join(dir, ".early.bailiff-partial-00000000"), make([]byte, 8192), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, content := range map[string]string{".empty.bailiff-partial-00000000": "", ".mine.bailiff-partial-00000000": "a text", ".zero.bailiff-restore-00000000": "\x00"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)

@@ -39,10 +39,19 @@ func (b *batch) room(r *request) bool {
 
 // take removes what the next commit is about from the queue: renewals, then the
 // others in their order. A solo request is a commit of its own, and has its turn
-// after renewals had theirs.
-func (w *writer) take() []*request {
+// after renewals had theirs. On a full disk the commit is about what is essential
+// alone, and what else waits by then is to be turned away: at one moment, or what
+// comes between the two would be written.
+func (w *writer) take(full bool) (next, away []*request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if full {
+		away = w.inessential()
+	}
+	return w.nextBatch(), away
+}
+
+func (w *writer) nextBatch() []*request {
 	one := func(list *[]*request) []*request {
 		r := (*list)[0]
 		*list = slices.Delete(*list, 0, 1)

@@ -156,7 +156,7 @@ func TestExamineFindsWhatIsBesideIt(t *testing.T) {
 	f := newFixture(t)
 	dir := filepath.Dir(f.Path())
 	left := filepath.Join(dir, ".snapshot.db.bailiff-partial-0123abcd")
-	if err := os.WriteFile(left, make([]byte, 2048), 0o600); err != nil {
+	if err := os.WriteFile(left, []byte(strings.Repeat("x", 2048)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -92,12 +93,14 @@ func (s *stray) hold() *os.File {
 	return f
 }
 
-// likeDraft reports whether a file begins as a draft does. Another one is
+// likeDraft reports whether a file begins as a draft does: with nothing, with zeros,
+// since SQLite may write the first page after others, or as a database. Another one is
 // somebody else's, whatever its name.
 func likeDraft(f *os.File) bool {
 	begin := make([]byte, len(headerMagic))
 	n, err := f.ReadAt(begin, 0)
-	return n == 0 && errors.Is(err, io.EOF) || string(begin) == headerMagic
+	zeros := make([]byte, len(begin))
+	return n == 0 && errors.Is(err, io.EOF) || n == len(begin) && (string(begin) == headerMagic || bytes.Equal(begin, zeros))
 }
 
 // size is how many bytes a draft takes with what is beside it.

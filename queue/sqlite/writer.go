@@ -204,10 +204,9 @@ func (w *writer) serve() {
 		return
 	}
 	locked := time.Now()
-	if full := w.makeRoom(); full != nil {
-		w.turnAway(full)
-	}
-	batch := w.take()
+	full := w.makeRoom()
+	batch, away := w.take(full != nil)
+	w.turnAway(away, full)
 	if len(batch) == 0 {
 		w.rollback()
 		return
