@@ -20,11 +20,11 @@ func dynamic(t *testing.T) (program []byte, loader string) {
 	t.Helper()
 	path, err := exec.LookPath("true")
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("no program of this system to make one of: %v", err)
 	}
 	parsed, err := elf.Open(path)
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("%s is no ELF program, so no loader is named there: %v", path, err)
 	}
 	defer parsed.Close()
 	section := parsed.Section(".interp")
